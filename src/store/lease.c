@@ -142,6 +142,7 @@ static hd_status write_record(lease *l, hd_value record) {
     tx->class = HD_COMMIT_EVENT;
     hd_value before = hd_tx_get(tx, cell);
     status = hd_value_status(before);
+    if (!status && l->guard) status = hd_value_status(hd_tx_get(tx, (hd_cell){ l->guard }));
     l->epoch = (uint64_t)hd_value_as_int(hd_value_at(before, "epoch"), 0);
     int64_t epoch = (int64_t)l->epoch + hd_value_exists(hd_value_at(record, "session"));
     hd_pool *pool = hd_tx_pool(tx);

@@ -31,8 +31,9 @@ typedef struct lease {
     int watch_fd;              /* readable when that ends; -1: none */
     uint64_t
         look_ns; /* when to look again: there is no such descriptor, or a read failed; 0: not */
-    uint64_t sure_ns;         /* on a server: until then the holder lives, and nothing is asked */
-    uint64_t epoch;           /* as last seen */
+    uint64_t sure_ns; /* on a server: until then the holder lives, and nothing is asked */
+    uint64_t epoch;   /* as last seen */
+    place_id guard;   /* taking is refused if this document has changed; 0: none. By the owner */
     void (*ended)(void *ctx); /* called by a verdict that comes after lease_close; NULL: nothing */
     void (*taken)(bool held, void *ctx); /* told in pump when it is ours, and when it is no more */
     void *ctx;

@@ -1,9 +1,9 @@
 /* away.c -- steps that are done by other processes which have the store open.
  *
- * A process whose engine stands by, or is an observer, announces the actions that it serves: "workflow-worker/<session>".
- * The active engine takes each announcement for a worker (task.h), one that is offered only what no worker of its own
- * program, and none on its socket, serves. A step for it is an entry of the document "workflow-tasks/<session>", which
- * that process listens to; what it has made of the step is a message in the inbox.
+ * A process whose engine does not run all shards announces the actions that it serves: "workflow-worker/<session>".
+ * An active engine takes each announcement for a worker (task.h), one that is offered only what no worker of its own
+ * program, and none on its socket, serves. A step for it is an entry of the document "workflow-tasks/<session>" (where there
+ * are several shards ".../<shard>": what is in it is the engine's that has the shard's lease), which that process listens to; what it has made of the step is a message in the inbox.
  *
  *     engine (away.c)                    store                       other process (guest.c)
  *                              workflow-worker/S  <----- announces its actions
@@ -50,8 +50,9 @@ typedef struct away {
     char host[PROCESS_HOST];
     int64_t pid;
     uint64_t started;
-    place_id announcement, tasks; /* referenced */
-    name_vec lines;               /* that it serves; none: all */
+    place_id announcement; /* referenced */
+    place_id *tasks;       /* by shard; referenced; owned */
+    name_vec lines;        /* that it serves; none: all */
     hand hands[HANDS];
     int watch_fd;     /* readable when its process ends; -1: none */
     uint64_t sure_ns; /* until then it is known to live; without watch_fd */
@@ -62,8 +63,9 @@ typedef struct away {
 typedef struct entry {
     away *a;
     uint64_t token;
-    char *stale;   /* of another engine: its key; owned; else NULL */
-    hd_value task; /* owned; absent: the entry is removed */
+    uint32_t shard; /* of the step's instance */
+    char *stale;    /* of another engine: its key; owned; else NULL */
+    hd_value task;  /* owned; absent: the entry is removed */
 } entry;
 
 struct aways {
@@ -71,6 +73,35 @@ struct aways {
     VEC(entry) entries;
     bool doubt; /* a commit was refused: what the documents say is read again */
 };
+
+/* ---- documents with steps */
+
+void away_free_documents(hd_engine *e, place_id *docs) {
+    for (uint32_t i = 0; docs && i < e->shard_count; i++)
+        if (docs[i]) place_unref(&e->rt->r.places, docs[i]);
+    if (docs) env_free(e->env, docs, e->shard_count * sizeof *docs);
+}
+
+place_id *away_documents(hd_engine *e, const char *session) {
+    place_id *docs = env_new0(e->env, e->shard_count * sizeof *docs);
+    char name[SESSION_TEXT + 12];
+    bool good = docs != NULL;
+    for (uint32_t i = 0; i < e->shard_count && good; i++) {
+        snprintf(name, sizeof name, e->shard_count > 1 ? "%s/%" PRIu32 : "%s", session, i);
+        docs[i] = engine_document(e, TASKS_PREFIX, name);
+        good = docs[i] != 0;
+    }
+    if (good) return docs;
+    away_free_documents(e, docs);
+    return NULL;
+}
+
+/* A shard that this engine has got: entries of the engine before are to be removed first. */
+static bool has_new_shard(const hd_engine *e) {
+    for (uint32_t i = 0; i < e->shard_count; i++)
+        if (e->shards[i].runs && !e->shards[i].cleared) return true;
+    return false;
+}
 
 static bool is_remote(const hd_engine *e) { return e->rt->r.authority->remote; }
 
@@ -173,7 +204,9 @@ static bool send_task(away *a, const task_view *t) {
     if (hd_pool_open(a->e->heap, &pool)) return false;
     hd_value made = task_record(a->e, pool, t);
     bool good = !hd_value_status(made);
-    if (good) good = note(a, (entry){ .token = t->token, .task = hd_value_ref(made) });
+    entry n = { .token = t->token, .shard = task_shard(a->e, t->token), .task = made };
+    if (good) hd_value_ref(made);
+    if (good) good = note(a, n);
     if (!good && !hd_value_status(made)) hd_value_unref(made);
     hd_pool_close(pool);
     return good;
@@ -182,7 +215,7 @@ static bool send_task(away *a, const task_view *t) {
 static void offer(worker *w) {
     hand *h = (hand *)(void *)w;
     hd_engine *e = w->e;
-    if (h->of->dead || e->aways->doubt) return;
+    if (h->of->dead || e->aways->doubt || has_new_shard(e)) return;
     h->of->dead = !find_alive(h->of);
     for (task_view t; !h->of->dead && task_claim(w, &t);) {
         if (send_task(h->of, &t)) continue;
@@ -192,8 +225,8 @@ static void offer(worker *w) {
     }
 }
 
-/* An entry that was not written yet need not be. */
-static void take_back(away *a, uint64_t token) {
+/* An entry that was not written yet need not be. One of a shard that runs here no more is removed by its next engine. */
+static void take_back(away *a, uint64_t token, uint32_t shard_number) {
     struct aways *all = a->e->aways;
     for (uint32_t i = 0; i < all->entries.count; i++) {
         entry *n = &all->entries.items[i];
@@ -202,12 +235,13 @@ static void take_back(away *a, uint64_t token) {
         vec_remove(&all->entries, i);
         return;
     }
-    (void)note(a, (entry){ .token = token });
+    if (a->e->shards[shard_number].runs)
+        (void)note(a, (entry){ .token = token, .shard = shard_number });
 }
 
 static void take_from(worker *w, uint64_t token, const char *why) {
     (void)why;
-    take_back(((hand *)(void *)w)->of, token);
+    take_back(((hand *)(void *)w)->of, token, task_shard(w->e, token));
 }
 
 static const worker_ops ops = { .offer = offer, .revoke = take_from };
@@ -241,7 +275,7 @@ static void close_away(away *a) {
     while (a->lines.count) engine_free_text(e, vec_pop(&a->lines));
     vec_fini(e->env, &a->lines);
     if (a->announcement) place_unref(&e->rt->r.places, a->announcement);
-    if (a->tasks) place_unref(&e->rt->r.places, a->tasks);
+    away_free_documents(e, a->tasks);
     list_discard(&a->link);
     env_free(e->env, a, sizeof *a);
 }
@@ -250,7 +284,8 @@ static void close_away(away *a) {
 static void dismiss(away *a, bool in_order) {
     if (in_order) give_back_all(a);
     else inbox_spend(a->e, a->announcement);
-    inbox_spend(a->e, a->tasks);
+    for (uint32_t i = 0; i < a->e->shard_count; i++)
+        if (a->e->shards[i].runs) inbox_spend(a->e, a->tasks[i]);
     close_away(a);
 }
 
@@ -291,19 +326,26 @@ static hd_status take_lines(away *a, hd_value doc) {
 }
 
 /* Entries of an engine before this one, or of a commit whose fate was not known: nobody waits for them. */
-static hd_status clear_tasks(away *a) {
+static hd_status clear_tasks_of(away *a, uint32_t shard_number) {
     hd_pool *pool;
     hd_status status = hd_pool_open(a->e->heap, &pool);
     if (status) return status;
-    hd_value tasks = hd_read(a->e->rt, pool, (hd_cell){ a->tasks });
+    hd_value tasks = hd_read(a->e->rt, pool, (hd_cell){ a->tasks[shard_number] });
     status = hd_value_status(tasks);
     for (hd_iter it = hd_iter_of(tasks); !status && hd_iter_next(&it);) {
         char *key = engine_text(a->e, it.key);
-        if (key && note(a, (entry){ .stale = key })) continue;
+        if (key && note(a, (entry){ .stale = key, .shard = shard_number })) continue;
         engine_free_text(a->e, key);
         status = HD_NOMEM;
     }
     hd_pool_close(pool);
+    return status;
+}
+
+static hd_status clear_tasks(away *a) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < a->e->shard_count && !status; i++)
+        if (a->e->shards[i].runs) status = clear_tasks_of(a, i);
     return status;
 }
 
@@ -317,7 +359,7 @@ static away *new_away(hd_engine *e, const char *session, hd_value doc) {
     snprintf(a->session, sizeof a->session, "%s", session);
     snprintf(a->host, sizeof a->host, "%s", hd_value_as_text(hd_value_at(doc, "host"), ""));
     a->announcement = engine_document(e, WORKER_PREFIX, session);
-    a->tasks = engine_document(e, TASKS_PREFIX, session);
+    a->tasks = away_documents(e, session);
     for (int i = 0; i < HANDS; i++) {
         a->hands[i].of = a;
         a->hands[i].w = (worker){ .ops = &ops, .lines = &a->lines, .last_resort = true };
@@ -373,17 +415,30 @@ hd_status away_heard(hd_engine *e, const char *session) {
     return status;
 }
 
-hd_status away_heard_tasks(hd_engine *e, const char *session) {
+/* "<session>", or "<session>/<shard>" where there are several: the shard; SHARDS_MAX: it is of another number of them. */
+static uint32_t parse_tasks(const hd_engine *e, const char *name, char session[SESSION_TEXT]) {
+    const char *slash = strchr(name, '/');
+    snprintf(session, SESSION_TEXT, "%.*s", slash ? (int)(slash - name) : SESSION_TEXT - 1, name);
+    unsigned long n = slash ? strtoul(slash + 1, NULL, 10) : 0;
+    return n < e->shard_count && !slash == (e->shard_count == 1) ? (uint32_t)n : SHARDS_MAX;
+}
+
+hd_status away_heard_tasks(hd_engine *e, const char *name) {
     hd_pool *pool;
-    if (e->aways && find(e, session)) return HD_OK;
+    char session[SESSION_TEXT];
+    uint32_t of = parse_tasks(e, name, session);
+    bool other = of == SHARDS_MAX; /* the engine of the first shard removes it */
+    if (!e->shards[other ? 0 : of].runs) return HD_OK;
+    if (!other && e->aways && find(e, session)) return HD_OK;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
     hd_value announced = engine_read(e, pool, WORKER_PREFIX, session);
-    hd_value tasks = engine_read(e, pool, TASKS_PREFIX, session);
-    place_id doc = engine_document(e, TASKS_PREFIX, session);
+    hd_value tasks = engine_read(e, pool, TASKS_PREFIX, name);
+    place_id doc = engine_document(e, TASKS_PREFIX, name);
     status = hd_value_status(announced);
     if (!status) status = doc ? hd_value_status(tasks) : HD_NOMEM;
-    if (!status && !hd_value_exists(announced) && hd_value_exists(tasks)) inbox_spend(e, doc);
+    bool unused = other || !hd_value_exists(announced);
+    if (!status && unused && hd_value_exists(tasks)) inbox_spend(e, doc);
     if (doc) place_unref(&e->rt->r.places, doc);
     hd_pool_close(pool);
     return status;
@@ -406,11 +461,27 @@ static void resolve_doubt(hd_engine *e) {
     }
 }
 
+/* Then the processes are offered steps. */
+static void clear_new_shards(hd_engine *e) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < e->shard_count && !status; i++) {
+        shard *s = &e->shards[i];
+        if (!s->runs || s->cleared) continue;
+        LIST_FOR (n, &e->aways->all)
+            if (!status) status = clear_tasks_of(LIST_ENTRY(n, away, link), i);
+        s->cleared = !status;
+    }
+    if (status) engine_starve(e, status);
+    LIST_FOR (n, &e->aways->all)
+        for (int i = 0; i < HANDS; i++) worker_ask_again(&LIST_ENTRY(n, away, link)->hands[i].w);
+}
+
 static bool is_to_look_at(const away *a) { return a->watch_fd >= 0 || has_steps(a); }
 
 void away_work(hd_engine *e) {
     if (!e->aways || !e->active || e->rt->open) return;
     if (e->aways->doubt && !e->waits) resolve_doubt(e);
+    if (has_new_shard(e) && !e->starved) clear_new_shards(e);
     LIST_FOR_SAFE (n, &e->aways->all) {
         away *a = LIST_ENTRY(n, away, link);
         if (!a->dead && is_to_look_at(a)) a->dead = !find_alive(a);
@@ -424,7 +495,7 @@ void away_work(hd_engine *e) {
 uint64_t away_deadline(const hd_engine *e) {
     uint64_t first = UINT64_MAX;
     if (!e->aways) return first;
-    if (e->aways->doubt && !e->waits) return 0;
+    if ((e->aways->doubt && !e->waits) || (has_new_shard(e) && !e->starved)) return 0;
     LIST_FOR (n, &e->aways->all) {
         const away *a = LIST_ENTRY(n, away, link);
         if (a->dead) return 0;
@@ -441,6 +512,9 @@ static hd_status write_entry(hd_engine *e, hd_tx *tx, const entry *n) {
     char key_text[TOKEN_MAX];
     struct key *key;
     hd_path path;
+    shard *of = &e->shards[n->shard];
+    place_id doc = n->a->tasks[n->shard];
+    if (!of->runs) return HD_OK; /* its next engine begins with what is stored */
     write_token(e, n->token, key_text);
     const char *chars = n->stale ? n->stale : key_text;
     hd_status status = key_make(e->heap, chars, strlen(chars), &key);
@@ -448,10 +522,11 @@ static hd_status write_entry(hd_engine *e, hd_tx *tx, const entry *n) {
     status = path_child(e->heap, HD_PATH_ROOT, key, &path);
     key_unref(key);
     if (status) return status;
-    status = tx_note_claim(tx, n->a->tasks);
+    status = engine_fence(tx, of);
+    if (!status) status = tx_note_claim(tx, doc);
     if (!status)
-        status = tx_write_path(tx, hd_value_exists(n->task) ? OP_SET : OP_REMOVE, n->a->tasks, path,
-                               n->task);
+        status =
+            tx_write_path(tx, hd_value_exists(n->task) ? OP_SET : OP_REMOVE, doc, path, n->task);
     path_unref(e->heap, path);
     if (status != HD_KIND) return status;
     n->a->dead =
@@ -515,9 +590,10 @@ hd_status away_apply(hd_engine *e, hd_value message) {
     if (!h) return e->stats.duplicates++, HD_NOT_FOUND;
     if (!strcmp(verb, "beat")) return task_heartbeat(e, token);
     away *a = h->of;
+    uint32_t shard_number = task_shard(e, token);
     hd_status status =
         strcmp(verb, "back") ? apply_outcome(e, token, message) : task_give_back(e, token);
-    if (!status) take_back(a, token);
+    if (!status) take_back(a, token, shard_number);
     return status;
 }
 

@@ -224,10 +224,21 @@ void worker_leave(worker *w) {
 
 /* ---- claims */
 
-static task *claim_of(const hd_engine *e, uint64_t token) {
+static task *slot_of(const hd_engine *e, uint64_t token) {
     uint64_t index = token & ((UINT64_C(1) << INDEX_BITS) - 1);
     task *c = index < e->claims.count ? e->claims.items[index] : NULL;
-    return c && c->s && c->token == token ? c : NULL;
+    return c && c->token == token ? c : NULL;
+}
+
+static task *claim_of(const hd_engine *e, uint64_t token) {
+    task *c = slot_of(e, token);
+    return c && c->s ? c : NULL;
+}
+
+uint32_t task_shard(const hd_engine *e, uint64_t token) {
+    const task *c = slot_of(e, token);
+    assert(c);
+    return c->shard;
 }
 
 bool task_is_held_by(const worker *w, uint64_t token) {
@@ -303,9 +314,11 @@ static void begin_claim(hd_engine *e, task *c, worker *w, strand *s, line *l) {
     uint64_t now = n->timeout_s > 0 || n->heartbeat_s > 0 ? env_now_ns(e->env) : 0;
     assert(!c->s && !s->token && s->state == STRAND_READY && !s->queue);
     assert(!is_full(w) && line_has_room(l) && !binheap_linked(&c->timer));
+    const live *of = s->in->owner;
     c->s = s;
     c->w = w;
     c->line = l;
+    c->shard = of->shard->number;
     l->running++;
     c->token = (c->token & ((UINT64_C(1) << INDEX_BITS) - 1)) | ++e->claim_serial << INDEX_BITS;
     c->beat_ns = ns_of(n->heartbeat_s);

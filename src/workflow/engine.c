@@ -166,6 +166,7 @@ static bool begin_shards(hd_engine *e) {
     bool first = e->shards->shall_rise;
     for (uint32_t i = 0; i < e->shard_count; i++) {
         shard *s = &e->shards[i];
+        if (s->shall_rise && !s->runs) s->cleared = false;
         if (s->shall_rise) s->runs = true;
         s->shall_rise = false;
     }

@@ -49,6 +49,7 @@ typedef struct shard {
     uint64_t
         drains_ns; /* since when no step of it is begun, because it is to be given away; 0: not */
     char heir[SESSION_TEXT]; /* the member that it is to be given to */
+    bool cleared; /* no entry of an engine before this one is left for processes; by away.c */
 } shard;
 
 /* An engine of another runtime, that would run instances of the space. */
@@ -571,7 +572,10 @@ void remotes_close(struct remotes *r);
 /* The announcement of this session is there, or has changed, or is gone. HD_NOMEM, HD_IO, ...: it is not known. */
 hd_status away_heard(hd_engine *e, const char *session);
 /* There is a document with steps for this session. If no process has announced itself under it, it is removed. */
-hd_status away_heard_tasks(hd_engine *e, const char *session);
+hd_status away_heard_tasks(hd_engine *e, const char *name);
+/* The documents with steps for a session, one for each shard; NULL: no memory. */
+place_id *away_documents(hd_engine *e, const char *session);
+void away_free_documents(hd_engine *e, place_id *docs);
 /* Looks for processes that have ended, if that is due. */
 void away_work(hd_engine *e);
 uint64_t away_deadline(const hd_engine *e);

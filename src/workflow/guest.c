@@ -28,6 +28,7 @@ typedef struct guest {
     const hd_env *env;
     char key[KEY_SIZE]; /* of its entry: the engine's token */
     uint64_t token;     /* ours */
+    uint32_t shard;     /* whose engine has written the entry */
     enum { GUEST_WAITS, GUEST_RUNS, GUEST_SAYS, GUEST_SAID } state;
     worker *w;        /* that runs it; NULL: none */
     hd_value task;    /* the entry, owned */
@@ -41,8 +42,10 @@ typedef struct guest {
 
 struct guests {
     list all;
-    place_id announcement, tasks;        /* referenced */
-    bool announced;                      /* as of `version` */
+    place_id announcement; /* referenced */
+    place_id *tasks;       /* by shard; referenced; owned */
+    place_id single;       /* that of the time before there were several shards; 0: none */
+    bool announced;        /* as of `version` */
     uint32_t version, announced_version; /* of the actions */
     uint64_t again_ns;                   /* an announcement has failed: it is tried again then */
     uint64_t serial;
@@ -93,13 +96,15 @@ static bool is_served(const hd_engine *e, const char *action) {
 
 static void say(guest *g, hd_value message);
 
-static hd_status new_guest(hd_engine *e, hd_pool *pool, const char *key, hd_value from) {
+static hd_status new_guest(hd_engine *e, hd_pool *pool, const char *key, hd_value from,
+                           uint32_t of) {
     struct guests *all = e->guests;
     guest *g = strlen(key) < KEY_SIZE ? env_new0(e->env, sizeof *g) : NULL;
     if (!g) return strlen(key) < KEY_SIZE ? HD_NOMEM : HD_OK;
     g->e = e;
     g->env = e->env;
     g->seen = true;
+    g->shard = of;
     g->token = GUEST_BIT | ++all->serial;
     g->task = hd_value_ref(from);
     snprintf(g->key, sizeof g->key, "%s", key);
@@ -127,7 +132,10 @@ static guest *find_token(const hd_engine *e, uint64_t token) {
 /* ---- entries come and go */
 
 bool guest_concerns(const hd_engine *e, place_id doc) {
-    return e->guests && (doc == e->guests->tasks || doc == e->guests->announcement);
+    if (!e->guests || doc == e->guests->announcement) return e->guests != NULL;
+    for (uint32_t i = 0; i < e->shard_count; i++)
+        if (doc == e->guests->tasks[i]) return true;
+    return false;
 }
 
 static void drop_unseen(hd_engine *e) {
@@ -143,18 +151,24 @@ static void drop_unseen(hd_engine *e) {
     }
 }
 
-/* The engine that they were of is gone: this one is active. */
-static void drop_all(hd_engine *e) {
-    LIST_FOR (n, &e->guests->all) LIST_ENTRY(n, guest, link)->seen = false;
+/* The engine that they were of is gone: this one runs the shard. */
+static void drop_own(hd_engine *e) {
+    LIST_FOR (n, &e->guests->all) {
+        guest *g = LIST_ENTRY(n, guest, link);
+        g->seen = !e->shards[g->shard].runs;
+    }
     drop_unseen(e);
 }
 
-static hd_status take_entries(hd_engine *e, hd_pool *pool, hd_value tasks) {
-    hd_status status = HD_OK;
+static hd_status take_entries(hd_engine *e, hd_pool *pool, uint32_t shard_number) {
+    hd_value tasks = hd_read(e->rt, pool, (hd_cell){ e->guests->tasks[shard_number] });
+    hd_status status = hd_value_status(tasks);
+    if (!status && !hd_value_exists(tasks)) e->guests->announced = false;
+    if (e->shards[shard_number].runs) return status;
     for (hd_iter it = hd_iter_of(tasks); !status && hd_iter_next(&it);) {
         guest *g = find_key(e, it.key);
         if (g) g->seen = true;
-        else status = new_guest(e, pool, it.key, it.value);
+        else status = new_guest(e, pool, it.key, it.value, shard_number);
     }
     return status;
 }
@@ -165,14 +179,11 @@ hd_status guest_heard(hd_engine *e) {
     struct guests *all = e->guests;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    hd_value tasks = hd_read(e->rt, pool, (hd_cell){ all->tasks });
     hd_value announced = hd_read(e->rt, pool, (hd_cell){ all->announcement });
-    status = hd_value_status(tasks) ? hd_value_status(tasks) : hd_value_status(announced);
-    if (!status) {
-        LIST_FOR (n, &all->all) LIST_ENTRY(n, guest, link)->seen = false;
-        if (!hd_value_exists(tasks) || !hd_value_exists(announced)) all->announced = false;
-        status = take_entries(e, pool, tasks);
-    }
+    status = hd_value_status(announced);
+    if (!status && !hd_value_exists(announced)) all->announced = false;
+    LIST_FOR (n, &all->all) LIST_ENTRY(n, guest, link)->seen = false;
+    for (uint32_t i = 0; i < e->shard_count && !status; i++) status = take_entries(e, pool, i);
     if (!status) drop_unseen(e);
     hd_pool_close(pool);
     return status;
@@ -355,10 +366,9 @@ static bool has_actions(const hd_engine *e) {
     return false;
 }
 
-/* An engine that runs the space's instances does its steps itself. Entries of steps belong to one engine: where there
- * are several shards, each program serves the actions of the shards that it runs. */
+/* An engine that runs all of the space's instances does its steps itself. */
 static bool is_to_announce(const hd_engine *e) {
-    return !e->active && e->shard_count == 1 && !e->closing && has_actions(e) &&
+    return shard_count_running(e) < e->shard_count && !e->closing && has_actions(e) &&
            !e->rt->options.read_only && !e->rt->owns_memory;
 }
 
@@ -378,7 +388,8 @@ static hd_status open_guests(hd_engine *e) {
     list_init(&all->all);
     session_text(e->rt->r.session, session);
     all->announcement = engine_document(e, WORKER_PREFIX, session);
-    all->tasks = engine_document(e, TASKS_PREFIX, session);
+    all->tasks = away_documents(e, session);
+    if (e->shard_count > 1) all->single = engine_document(e, TASKS_PREFIX, session);
     e->guests = all;
     if (all->announcement && all->tasks) return inbox_listen(e);
     guest_fini(e);
@@ -393,21 +404,32 @@ static void announcement_verdict(hd_status status, void *ctx) {
     else if (status && e->guests) e->guests->announced = !e->guests->announced;
 }
 
-/* The document with steps is the engine's: it is made here, if there is none, and never changed. */
-static hd_status write_announcement(hd_engine *e, hd_tx *tx, bool here) {
-    struct guests *all = e->guests;
-    hd_cell announcement = { all->announcement }, tasks = { all->tasks };
-    if (!here) {
-        hd_status removed = hd_tx_remove(tx, announcement);
-        return removed || !e->active ? removed : hd_tx_remove(tx, tasks);
-    }
+/* A document with steps is of the engine that runs the shard: it is made here, if there is none, and never changed. */
+static hd_status make_tasks(hd_tx *tx, hd_cell tasks) {
     hd_value there = hd_tx_get(tx, tasks);
     hd_status status = hd_value_status(there);
-    if (!status) status = hd_tx_set(tx, announcement, announcement_of(e, hd_tx_pool(tx)));
-    if (!status) status = hd_tx_set_kind(tx, announcement, WORKER_KIND);
     if (status || hd_value_exists(there)) return status;
     status = hd_tx_set(tx, tasks, hd_object());
     return status ? status : hd_tx_set_kind(tx, tasks, TASKS_KIND);
+}
+
+/* The engines that run the other shards remove their documents when they hear of it. */
+static hd_status remove_announcement(hd_engine *e, hd_tx *tx) {
+    hd_status status = hd_tx_remove(tx, (hd_cell){ e->guests->announcement });
+    for (uint32_t i = 0; i < e->shard_count && !status; i++)
+        if (e->shards[i].runs) status = hd_tx_remove(tx, (hd_cell){ e->guests->tasks[i] });
+    return status;
+}
+
+static hd_status write_announcement(hd_engine *e, hd_tx *tx, bool here) {
+    hd_cell announcement = { e->guests->announcement };
+    hd_status status = HD_OK;
+    if (!here) return remove_announcement(e, tx);
+    if (e->guests->single) status = hd_tx_remove(tx, (hd_cell){ e->guests->single });
+    for (uint32_t i = 0; i < e->shard_count && !status; i++)
+        status = make_tasks(tx, (hd_cell){ e->guests->tasks[i] });
+    if (!status) status = hd_tx_set(tx, announcement, announcement_of(e, hd_tx_pool(tx)));
+    return status ? status : hd_tx_set_kind(tx, announcement, WORKER_KIND);
 }
 
 static hd_status announce(hd_engine *e, bool here) {
@@ -459,7 +481,7 @@ void guest_work(hd_engine *e) {
     if (e->rt->open || e->rt->in_run) return;
     announce_if_need_be(e);
     if (!e->guests || list_empty(&e->guests->all)) return;
-    if (e->active) drop_all(e);
+    if (e->active) drop_own(e);
     if (!e->closing) offer_all(e);
     LIST_FOR_SAFE (n, &e->guests->all) {
         guest *g = LIST_ENTRY(n, guest, link);
@@ -500,7 +522,8 @@ void guest_fini(hd_engine *e) {
     if (!all) return;
     while (!list_empty(&all->all)) end_guest(LIST_ENTRY(list_first(&all->all), guest, link), true);
     if (all->announcement) place_unref(&e->rt->r.places, all->announcement);
-    if (all->tasks) place_unref(&e->rt->r.places, all->tasks);
+    if (all->single) place_unref(&e->rt->r.places, all->single);
+    away_free_documents(e, all->tasks);
     env_free(e->env, all, sizeof *all);
     e->guests = NULL;
 }

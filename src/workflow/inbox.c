@@ -142,9 +142,6 @@ static hd_status act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
     return HD_OK;
 }
 
-/* Steps go through the store where one engine runs all instances. */
-static bool hosts(const hd_engine *e) { return e->active && e->shard_count == 1; }
-
 static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     const char *name = name_of(e, doc);
     if (has_prefix(name, INSTANCE_PREFIX)) return act_on_instance(e, pool, doc);
@@ -153,12 +150,12 @@ static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
         if (e->active && !e->overheard) act_on_message(e, pool, doc);
     } else if (guest_concerns(e, doc)) {
         look_again_if(e, guest_heard(e));
-        if (hosts(e) && has_prefix(name, TASKS_PREFIX))
+        if (e->active && has_prefix(name, TASKS_PREFIX))
             look_again_if(e, away_heard_tasks(e, name + strlen(TASKS_PREFIX)));
     } else if (has_prefix(name, WORKER_PREFIX)) {
-        if (hosts(e)) look_again_if(e, away_heard(e, name + strlen(WORKER_PREFIX)));
+        if (e->active) look_again_if(e, away_heard(e, name + strlen(WORKER_PREFIX)));
     } else if (has_prefix(name, TASKS_PREFIX)) {
-        if (hosts(e)) look_again_if(e, away_heard_tasks(e, name + strlen(TASKS_PREFIX)));
+        if (e->active) look_again_if(e, away_heard_tasks(e, name + strlen(TASKS_PREFIX)));
     } else if (has_prefix(name, LINE_PREFIX)) {
         if (e->active) look_again_if(e, line_heard(e, name + strlen(LINE_PREFIX)));
     } else if (has_prefix(name, SCHEDULE_PREFIX)) {

@@ -683,7 +683,6 @@ static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx) {
     hd_status status = remove_messages(tx, e->spent.items, e->spent.count);
     for (uint32_t i = 0; i < e->shard_count && e->spent.count && !status; i++)
         if (e->shards[i].runs) status = engine_fence(tx, &e->shards[i]);
-    if (!status && away_has_news(e)) status = engine_fence(tx, e->shards);
     if (!status) status = away_write(e, tx);
     assert(!e->late && !f->lives.count);
     if (!vec_room(e->env, &f->lives, e->changed.count)) status = HD_NOMEM;

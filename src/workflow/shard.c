@@ -428,7 +428,7 @@ static void lease_taken(bool held, void *ctx) {
     shard *s = ctx;
     hd_engine *e = s->e;
     comparing_is_due(e);
-    s->shall_rise = held;
+    s->shall_rise = held && !e->observer;
     if (held || !s->runs) return;
     if (e->shard_count == 1)
         env_log(e->env, HD_LOG_WARN, "another process runs the workflows of space %s now",
@@ -448,9 +448,78 @@ bool shard_concerns(const hd_engine *e, place_id doc, const char *name) {
     return !strncmp(name, MEMBER_PREFIX, strlen(MEMBER_PREFIX)) || !strcmp(name, SHARDS_NAME);
 }
 
-/* It is changed only where no engine is open: this one was taken for dead. */
-static void number_heard(hd_engine *e, hd_value v) {
-    if (number_in(v) == e->shard_count || e->observer) return;
+/* ---- life */
+
+static void ended(void *ctx) { engine_free_orphan(((shard *)ctx)->e); }
+
+static hd_status open_leases(hd_engine *e) {
+    hd_status status = HD_OK;
+    char job[40] = JOB;
+    for (uint32_t i = 0; i < e->shard_count && !status; i++) {
+        lease *l = &e->shards[i].lease;
+        if (e->shard_count > 1) snprintf(job, sizeof job, JOB "/%" PRIu32, i);
+        status = lease_open(l, e->rt, e->space, job, lease_taken, &e->shards[i]);
+        l->ended = ended;
+        l->guard = number_cell(e).id; /* known, as long as the engine is open */
+    }
+    return status;
+}
+
+static hd_status make_shards(hd_engine *e, uint32_t count) {
+    e->shards = env_new0(e->env, count * sizeof *e->shards);
+    if (!e->shards) return HD_NOMEM;
+    e->shard_count = count;
+    for (uint32_t i = 0; i < count; i++)
+        e->shards[i] = (shard){ .e = e, .number = i, .lease.watch_fd = -1 };
+    return e->shared ? open_leases(e) : HD_OK;
+}
+
+hd_status shard_open(hd_engine *e, uint32_t wanted) {
+    uint32_t count = 1;
+    hd_status status = HD_OK;
+    if (wanted > SHARDS_MAX)
+        return runtime_fail(e->rt, HD_USAGE, "a space has %d shards at most", SHARDS_MAX);
+    e->shared = !e->rt->owns_memory;
+    if (e->shared) status = find_number(e, wanted, &count);
+    return status ? status : make_shards(e, count);
+}
+
+/* ---- another number */
+
+static bool has_a_lease(const hd_engine *e) {
+    for (uint32_t i = 0; i < e->shard_count; i++)
+        if (e->shards[i].lease.held) return true;
+    return false;
+}
+
+/* It was opened before the number was declared, or while it had not heard of it. No lease is held: nothing is written.
+ * Without memory it has one shard that it does not run, and is an observer. */
+static hd_status renumber(hd_engine *e, uint32_t count) {
+    uint32_t before = e->shard_count;
+    shard *old = e->shards;
+    assert(!e->active && list_empty(&e->lives));
+    guest_fini(e);
+    hd_status status = make_shards(e, count);
+    if (status) {
+        for (uint32_t i = 0; e->shards && i < e->shard_count && e->shards != old; i++)
+            lease_close(&e->shards[i].lease);
+        if (e->shards && e->shards != old) env_free(e->env, e->shards, count * sizeof *old);
+        e->shards = old;
+        e->shard_count = before;
+        return status;
+    }
+    for (uint32_t i = 0; i < before; i++) lease_close(&old[i].lease);
+    env_free(e->env, old, before * sizeof *old);
+    comparing_is_due(e);
+    return HD_OK;
+}
+
+/* The number is changed only where no engine is open: one that has a lease was taken for dead. */
+static hd_status number_heard(hd_engine *e, hd_value v) {
+    if (number_in(v) == e->shard_count || !e->shared) return HD_OK;
+    if (shard_is_asked(e)) return HD_BUSY; /* it is looked at again after the verdict */
+    if (!has_a_lease(e)) return renumber(e, number_in(v));
+    if (e->observer) return HD_OK;
     env_log(e->env, HD_LOG_ERROR,
             "the number of shards of space %s was changed while this engine was not heard of: it "
             "stands by until it is opened anew",
@@ -458,6 +527,7 @@ static void number_heard(hd_engine *e, hd_value v) {
     engine_stand_down(e);
     for (uint32_t i = 0; i < e->shard_count; i++) e->shards[i].shall_rise = false;
     e->observer = true;
+    return HD_OK;
 }
 
 hd_status shard_heard(hd_engine *e, hd_pool *pool, place_id doc, const char *name) {
@@ -471,40 +541,7 @@ hd_status shard_heard(hd_engine *e, hd_pool *pool, place_id doc, const char *nam
     if (!strncmp(name, MEMBER_PREFIX, strlen(MEMBER_PREFIX)))
         return member_heard(e, pool, doc, name + strlen(MEMBER_PREFIX));
     hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
-    if (!hd_value_status(v)) number_heard(e, v);
-    return hd_value_status(v);
-}
-
-/* ---- life */
-
-static void ended(void *ctx) { engine_free_orphan(((shard *)ctx)->e); }
-
-static hd_status open_leases(hd_engine *e) {
-    hd_status status = HD_OK;
-    char job[40] = JOB;
-    for (uint32_t i = 0; i < e->shard_count && !status; i++) {
-        lease *l = &e->shards[i].lease;
-        if (e->shard_count > 1) snprintf(job, sizeof job, JOB "/%" PRIu32, i);
-        status = lease_open(l, e->rt, e->space, job, lease_taken, &e->shards[i]);
-        l->ended = ended;
-    }
-    return status;
-}
-
-hd_status shard_open(hd_engine *e, uint32_t wanted) {
-    uint32_t count = 1;
-    hd_status status = HD_OK;
-    if (wanted > SHARDS_MAX)
-        return runtime_fail(e->rt, HD_USAGE, "a space has %d shards at most", SHARDS_MAX);
-    e->shared = !e->rt->owns_memory;
-    if (e->shared) status = find_number(e, wanted, &count);
-    if (status) return status;
-    e->shards = env_new0(e->env, count * sizeof *e->shards);
-    if (!e->shards) return HD_NOMEM;
-    e->shard_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        e->shards[i] = (shard){ .e = e, .number = i, .lease.watch_fd = -1 };
-    return e->shared ? open_leases(e) : HD_OK;
+    return hd_value_status(v) ? hd_value_status(v) : number_heard(e, v);
 }
 
 static bool is_decided(void *ctx) { return !shard_is_asked(ctx); }

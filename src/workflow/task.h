@@ -64,6 +64,7 @@ typedef struct task {
     struct worker *w;
     line *line;          /* that the step is of */
     uint64_t token;      /* of the present claim, or of the last */
+    uint32_t shard;      /* of the instance of that claim */
     uint64_t timeout_ns; /* when the attempt is over, by the monotonic clock; 0: never */
     uint64_t silent_ns;  /* when the worker counts as lost; 0: never */
     uint64_t beat_ns;    /* a heartbeat is good for so long; 0: none is asked for */
@@ -138,6 +139,8 @@ hd_status task_lost(struct hd_engine *e, uint64_t token);
 
 /* Whether the token names a claim that this worker has now. */
 bool task_is_held_by(const worker *w, uint64_t token);
+/* The number of the shard that the claim's instance belongs to. The claim may have just ended. */
+uint32_t task_shard(const struct hd_engine *e, uint64_t token);
 
 /* ---- for step.c and engine.c */
 

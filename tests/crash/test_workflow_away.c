@@ -4,7 +4,7 @@
  * The test's process has the engine and no actions. Two keepers each have a process with the actions, which is killed in
  * the middle of an action, before or after its result, or a random time after it began, and is begun anew. The
  * workflows are random, ten at a time. Their results are those of the same workflows in memory, without any
- * interruption, and nothing is left in the store of the processes that were killed.
+ * interruption, and nothing is left in the store of the processes that were killed. Every second ten are in three shards.
  *
  * HD_WORKFLOW_KILLS: for so many tens of workflows; HD_SEED: which; HD_STORE=postgres: on a server. */
 #define _GNU_SOURCE
@@ -124,7 +124,9 @@ typedef struct world {
 
 static void open_world(world *w, const char *where) {
     hd_error error = { 0 };
-    if (hd_open(where, NULL, &w->rt, &error) || hd_engine_open(w->rt, NULL, &w->engine, &error) ||
+    hd_engine_options options = { .shards = where && first / TOGETHER % 2 == 0 ? 3 : 1 };
+    if (hd_open(where, NULL, &w->rt, &error) ||
+        hd_engine_open(w->rt, &options, &w->engine, &error) ||
         hd_pool_open(hd_runtime_heap(w->rt), &w->pool) ||
         (!where && random_flow_actions(w->engine, true)))
         lab_fail("open: %s", error.message);

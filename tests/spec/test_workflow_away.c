@@ -421,6 +421,99 @@ static void many_steps_are_each_done_once(void **state) {
     assert_int_equal(calls2, 300);
 }
 
+/* ---- several shards */
+
+enum { SHARDS = 4, FLOWS = 24 };
+
+static char flows[FLOWS][HD_INSTANCE_ID_SIZE];
+
+static hd_engine_options in_shards(bool observer) {
+    return (hd_engine_options){ .shards = SHARDS, .observer = observer };
+}
+
+static void open_in_shards(bool second_observes) {
+    hd_engine_options first = in_shards(false), second = in_shards(second_observes);
+    hd_engine_close(engine2);
+    hd_engine_close(engine);
+    pump_some(); /* each has heard that the other's is closed: the number of shards may be changed */
+    assert_int_equal(hd_engine_open(rt, &first, &engine, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(rt2, &second, &engine2, NULL), HD_OK);
+}
+
+static uint32_t shards_of(const hd_engine *e) {
+    hd_engine_stats stats;
+    hd_engine_stat(e, &stats);
+    return (uint32_t)stats.shards;
+}
+
+static void serve_as(hd_engine *e, const char *name, int *counts) {
+    hd_action_spec spec = { .name = name, .fn = count_here, .ctx = counts, .here = true };
+    assert_int_equal(hd_action_register(e, &spec), HD_OK);
+}
+
+static void start_flows(void) {
+    for (int i = 0; i < FLOWS; i++)
+        assert_int_equal(hd_workflow_start(engine, "w", hd_object(), NULL, flows[i]), HD_OK);
+}
+
+static bool all_have(const char *status) {
+    for (int i = 0; i < FLOWS; i++) {
+        hd_value doc = hd_read(rt, pool, hd_workflow_cell(engine, flows[i]));
+        bool has = !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), status);
+        hd_pool_clear(pool);
+        if (!has) return false;
+    }
+    return true;
+}
+
+static void an_observer_does_steps_of_every_shard(void **state) {
+    open_in_shards(true);
+    serve(engine2, &calls2);
+    register_work("");
+    start_flows();
+    UNTIL(all_have("done"));
+    assert_int_equal(calls2, FLOWS);
+}
+
+/* Each runs half of the shards, and has one of two actions. */
+static void engines_do_steps_for_each_other(void **state) {
+    open_in_shards(false);
+    serve_as(engine, "work", &calls);
+    serve_as(engine2, "other", &calls2);
+    UNTIL(shards_of(engine) == SHARDS / 2 && shards_of(engine2) == SHARDS / 2);
+    register_nodes("w",
+                   "{'id':'a','kind':'ACTION','action':'work','args':[42]},"
+                   "{'id':'b','kind':'ACTION','action':'other','args':[43]},"
+                   "{'id':'out','kind':'RETURN','value':1}",
+                   "['in','a'],['a','b'],['b','out']");
+    start_flows();
+    UNTIL(all_have("done"));
+    assert_int_equal(calls, FLOWS);
+    assert_int_equal(calls2, FLOWS);
+}
+
+/* The engine that has the shard now begins the steps that were elsewhere again, and no entry of the one before is left. */
+static void a_shard_that_goes_on_elsewhere_begins_its_steps_again(void **state) {
+    hd_runtime *third;
+    hd_engine *third_engine;
+    hd_engine_options options = in_shards(false);
+    open_in_shards(true);
+    serve_later(engine2, &calls2);
+    register_work("");
+    start_flows();
+    UNTIL(calls2 == FLOWS);
+    open_one(&options, &third, &third_engine);
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+    rt = third, engine = third_engine;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    UNTIL(calls2 == 2 * FLOWS);
+    hd_engine_close(engine2);
+    serve(engine, &calls);
+    UNTIL(all_have("done"));
+    assert_int_equal(calls, FLOWS);
+}
+
 /* ---- time */
 
 static void advance_both(uint64_t ms) {
@@ -535,6 +628,9 @@ int main(void) {
         EVERYWHERE(a_process_gets_steps_of_its_queues_only),
         EVERYWHERE(a_process_that_was_taken_for_dead_is_there_again),
         EVERYWHERE(many_steps_are_each_done_once),
+        EVERYWHERE(an_observer_does_steps_of_every_shard),
+        EVERYWHERE(engines_do_steps_for_each_other),
+        EVERYWHERE(a_shard_that_goes_on_elsewhere_begins_its_steps_again),
         IN_MEMORY(a_process_that_is_silent_loses_its_step),
         IN_MEMORY(a_step_that_takes_too_long_is_taken_back),
         IN_MEMORY(processes_at_rest_do_nothing),
