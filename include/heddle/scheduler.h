@@ -256,8 +256,8 @@ HD_API hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx);
 HD_API void hd_runtime_off_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx);
 HD_API bool hd_runtime_is_idle(const hd_runtime *rt);
 /* Between the two, the program works outside of the runtime, and idle waits for it. hd_work_end logs a status that is a
- * failure. */
-HD_API void hd_work_begin(hd_runtime *rt);
+ * failure. HD_NOMEM: nothing has begun, and hd_work_end must not be called for it. */
+HD_API hd_status hd_work_begin(hd_runtime *rt);
 HD_API void hd_work_end(hd_runtime *rt, hd_status status);
 
 /* ---- Errors and log lines ---------------------------------------------------------------- */
@@ -294,8 +294,8 @@ typedef struct hd_log_entry {
     const char *pattern;                /* ditto */
 } hd_log_entry;
 typedef bool (*hd_log_fn)(hd_log_entry *entry, void *ctx);
-/* Sets the hook; NULL: none. */
-HD_API void hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx);
+/* Sets the hook; NULL: none. HD_NOMEM: the hook stays as it was. */
+HD_API hd_status hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx);
 /* Writes a log line, formatted as by printf, to hd_env.log. */
 HD_API void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) HD_PRINTF(3, 4);
 

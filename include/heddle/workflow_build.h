@@ -76,6 +76,7 @@ typedef struct hd_flow_retry {
     double timeout_s;   /* of each attempt; default none */
     const char *on;     /* classes that are retried, "ConnectionError, TimeoutError"; NULL: all */
     double heartbeat_s; /* a worker that is silent for longer counts as lost */
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_flow_retry;
 HD_API void hd_flow_retried(hd_flow *flow, const hd_flow_retry *retry);
 /* Both take an expression. Sleeps, timeouts of waits and delays between attempts follow the wall clock, so that they

@@ -110,13 +110,13 @@ static ev f_format(world *w, ev self, const ev *a, const call *c) {
 }
 
 /* 1, 0, -1. Tuples of classes nest; the depth is bounded. */
-static int is_instance(world *w, uint32_t class_, ev of) {
+static int check_instance(world *w, uint32_t class_, ev of) {
     if (of.kind == EV_TYPE) return class_is(w->classes, class_, (uint32_t)of.i);
     if (of.kind == EV_TUPLE) {
         if (!world_enter(w, " in __instancecheck__")) return -1;
         int answer = 0;
         for (uint32_t i = 0; i < of.tuple->count && answer == 0; i++)
-            answer = is_instance(w, class_, of.tuple->items[i]);
+            answer = check_instance(w, class_, of.tuple->items[i]);
         world_leave(w);
         return answer;
     }
@@ -126,7 +126,7 @@ static int is_instance(world *w, uint32_t class_, ev of) {
 
 static ev f_isinstance(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
-    int answer = is_instance(w, ev_class(a[0]), a[1]);
+    int answer = check_instance(w, ev_class(a[0]), a[1]);
     return answer < 0 ? ev_fail() : ev_bool(answer);
 }
 

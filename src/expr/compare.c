@@ -63,7 +63,7 @@ ev set_of_view(world *w, ev v) {
     return out;
 }
 
-int set_is_subset(world *w, const dict *a, const dict *b) {
+int set_within(world *w, const dict *a, const dict *b) {
     uint32_t at = 0;
     if (a->count > b->count) return 0;
     for (dict_entry *e; (e = dict_next(a, &at));) {
@@ -188,8 +188,8 @@ static int order_sets(world *w, compare_op op, ev a, ev b) {
     if (ev_failed(a) || ev_failed(b)) return -1;
     bool strict = op == COMPARE_LT || op == COMPARE_GT;
     if (strict && a.dict->count == b.dict->count) return 0;
-    return op == COMPARE_LT || op == COMPARE_LE ? set_is_subset(w, a.dict, b.dict)
-                                                : set_is_subset(w, b.dict, a.dict);
+    return op == COMPARE_LT || op == COMPARE_LE ? set_within(w, a.dict, b.dict)
+                                                : set_within(w, b.dict, a.dict);
 }
 
 static int order_objects(world *w, compare_op op, ev a, ev b) {

@@ -33,7 +33,7 @@ bool ev_truth(world *w, ev v);
 /* A keys or items view as a set, anything else as it is. */
 ev set_of_view(world *w, ev v);
 /* Whether every element of a is in b; 1, 0, -1. */
-int set_is_subset(world *w, const dict *a, const dict *b);
+int set_within(world *w, const dict *a, const dict *b);
 
 /* (key, value) of an entry, its key or its value. */
 ev view_item(world *w, uint32_t what, const dict_entry *e);

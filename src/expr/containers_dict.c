@@ -295,7 +295,7 @@ static ev set_isdisjoint(world *w, ev self, const ev *a, const call *c) {
 static ev set_issubset(world *w, ev self, const ev *a, const call *c) {
     ev other = set_from(w, a[0]);
     (void)c;
-    int answer = ev_failed(other) ? -1 : set_is_subset(w, self.dict, other.dict);
+    int answer = ev_failed(other) ? -1 : set_within(w, self.dict, other.dict);
     return answer < 0 ? ev_fail() : ev_bool(answer);
 }
 

@@ -249,7 +249,7 @@ static const char *piece_of_node(const scheduler *s, node_id id, const char **wh
 static const char *version_of(scheduler *s, const part *p, char *out, size_t size) {
     const pattern *what = &p->in->what;
     const char *version =
-        what->version ? what->version : persistence_build_of(s, (const void *)(uintptr_t)what->fn);
+        what->version ? what->version : build_of(s, (const void *)(uintptr_t)what->fn);
     if (!p->salt) return version;
     /* The salt comes first: snprintf cuts off the end. */
     snprintf(out, size, "%s %s", p->salt, version);

@@ -94,7 +94,8 @@ static void on_wanted(struct scheduler *s, place_id doc) {
     assert(doc && place_at(&s->r->places, doc)->root == doc);
     if (!name_of_writer(s, doc, &n)) return;
     place_at(&s->r->places, doc)->doc.flags |= DOC_OF_PIECE;
-    if (!hd_runtime_post(s->rt, open_posted, (void *)(uintptr_t)doc)) hd_work_begin(s->rt);
+    if (!hd_runtime_post(s->rt, open_posted, (void *)(uintptr_t)doc))
+        s->work++; /* as hd_work_begin */
 }
 
 /* ---- streams */

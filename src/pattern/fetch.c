@@ -144,7 +144,7 @@ static hd_status ask(fetch_part *f, const char *url, const char **problem) {
                           .ctx = f };
     hd_status status = request_begin(f->part.in->all, &spec, &f->request, problem);
     assert(!f->request || (!status && !*problem));
-    if (f->request) hd_work_begin(f->part.in->all->rt);
+    if (f->request) (void)hd_work_begin(f->part.in->all->rt); /* there is a scheduler: no failure */
     return status;
 }
 

@@ -340,7 +340,7 @@ hd_status piece_begin(piece *p, const hd_piece_spec *spec, hd_tx *tx, bool build
 
 /* Whether the document says already what write_document would write: the result is the same cell as in
  * the earlier start, and no argument got a default. */
-static bool is_written(const piece *p, hd_tx *tx) {
+static bool reads_as_written(const piece *p, hd_tx *tx) {
     hd_value link = hd_cell_link(p->all->rt, hd_tx_pool(tx), p->result);
     return p->resumed && hd_value_equal(stored(p, tx, "result"), link) &&
            hd_value_equal(stored(p, tx, "arguments"), p->arguments);
@@ -353,7 +353,7 @@ hd_status piece_build(piece *p) {
     if (status) return status;
     p->arguments = stored(p, tx, "arguments");
     status = build(p, tx);
-    if (!status && !is_written(p, tx)) status = write_document(p, tx);
+    if (!status && !reads_as_written(p, tx)) status = write_document(p, tx);
     p->arguments = (hd_value){ 0 };
     if (!status) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);

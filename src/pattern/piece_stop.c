@@ -99,7 +99,7 @@ void piece_later(piece *p) {
     assert(p->id && (p->stopping || !p->root));
     if (list_linked(&p->due)) return;
     list_push_back(&p->all->due, &p->due);
-    hd_work_begin(p->all->rt);
+    (void)hd_work_begin(p->all->rt); /* a runtime with pieces has a scheduler: it cannot fail */
 }
 
 void piece_not_later(piece *p) {

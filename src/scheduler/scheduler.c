@@ -440,9 +440,11 @@ bool hd_runtime_is_idle(const hd_runtime *rt) {
     return !rt->hooks.idle || rt->hooks.idle(rt->hooks.ctx);
 }
 
-void hd_work_begin(hd_runtime *rt) {
+hd_status hd_work_begin(hd_runtime *rt) {
     scheduler *s = scheduler_of(rt);
-    if (s) s->work++;
+    if (!s) return HD_NOMEM;
+    s->work++;
+    return HD_OK;
 }
 
 void hd_work_end(hd_runtime *rt, hd_status status) {
@@ -490,11 +492,12 @@ hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
     return status;
 }
 
-void hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
+hd_status hd_runtime_set_log(hd_runtime *rt, hd_log_fn fn, void *ctx) {
     scheduler *s = scheduler_of(rt);
-    if (!s) return;
+    if (!s) return HD_NOMEM;
     s->log_fn = fn;
     s->log_ctx = ctx;
+    return HD_OK;
 }
 
 /* The node whose run a transaction belongs to: the one on the stack, or a suspended one. 0: none. */

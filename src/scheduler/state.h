@@ -11,6 +11,7 @@
 #include "scheduler/graph/graph.h"
 #include "store/runtime.h"
 #include "store/tx.h"
+#include "value/build_id.h"
 #include "value/key.h"
 
 #define RUNS_OVER      (UINT32_C(1) << 31)
@@ -259,7 +260,8 @@ typedef struct scheduler {
     void (*wanted)(struct scheduler *s, place_id doc);
     hd_status (*unhandled)(struct scheduler *s, place_id stream);
     VEC(node_id)
-        unsaid; /* nodes whose outputs' metadata does not name their piece yet (origin.c) */
+    unsaid;             /* nodes whose outputs' metadata does not name their piece yet (origin.c) */
+    build_cache builds; /* for build_of */
     struct persistence *persistence;                  /* NULL: the store ends with the runtime */
     void (*leaving)(struct scheduler *s, node_id id); /* as `removed`, for persistence; NULL */
     uint32_t awaiting_count;                          /* of them */
@@ -315,6 +317,15 @@ static inline const char *node_space(const scheduler *s, node_id id) {
 static inline const char *piece_of(const scheduler *s, node_id id, const char **of) {
     *of = "";
     return s->piece_of && id ? s->piece_of(s, id, of) : "main";
+}
+
+/* The build of the module that contains the function, good until the next call; "": nothing outlives the runtime. */
+static inline const char *build_of(scheduler *s, const void *fn) {
+    return s->persistence ? build_cache_id(&s->builds, fn) : "";
+}
+/* Enough of it to tell builds apart, for stamps; NULL: nothing outlives the runtime. */
+static inline const char *build_prefix_of(scheduler *s, const void *fn) {
+    return *build_of(s, fn) ? s->builds.prefix : NULL;
 }
 
 static inline void tell(const scheduler *s, const hd_telemetry *t) {

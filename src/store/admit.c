@@ -196,7 +196,7 @@ static hd_status remember(heads *h, const submission *s, hd_status status, uint6
 
 /* True: decided before. First, because re-checking "document absent" would refuse a commit's own
  * retry. */
-static bool is_replay(const heads *h, const submission *s, verdict *out) {
+static bool find_replay(const heads *h, const submission *s, verdict *out) {
     const head_session *session = &h->sessions.items[s->session];
     if (s->local_seq > session->last) return false;
     const decided *d = find_decided(session, s->local_seq);
@@ -258,7 +258,7 @@ hd_status admit(const heads *h, const submission *s, verdict *out) {
     out->replayed = false;
     out->seq = 0;
     vec_clear(&out->conflicts);
-    if (is_replay(h, s, out)) return HD_OK;
+    if (find_replay(h, s, out)) return HD_OK;
     out->status = preconditions_status(h, s);
     if (out->status) return HD_OK;
     for (uint32_t i = 0; i < s->claim_count; i++) {

@@ -233,7 +233,7 @@ static void start(hd_runtime *rt) {
 }
 
 /* HD_USAGE: a pump is under way. A second one inside it would deliver again what the first is delivering. */
-hd_status runtime_may_pump(hd_runtime *rt) {
+hd_status runtime_check_pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
         return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
     if (rt->pumping || rt->r.announcing)
@@ -311,7 +311,7 @@ static hd_status pump_rest(hd_runtime *rt) {
 /* A pump without start(): a caller that then waits may do the work of the store's thread itself (take_turn). Posts run
  * first, when nothing is half done, so they may call what pumps. */
 static hd_status pump(hd_runtime *rt) {
-    hd_status status = runtime_may_pump(rt);
+    hd_status status = runtime_check_pump(rt);
     if (status) return status;
     bool driven = rt->driven;
     rt->driven = true;
@@ -481,7 +481,7 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     if (rt->hooks.settle_alone && is_alone(rt) && settle_alone(rt)) {
         if (!rt->r.pending_count) return HD_OK;
     }
-    hd_status status = runtime_may_pump(rt);
+    hd_status status = runtime_check_pump(rt);
     if (status) return status;
     status = runtime_settle_until(rt, NULL);
     if (status || !rt->hooks.left_unsettled || !rt->hooks.left_unsettled(rt->hooks.ctx))
@@ -516,7 +516,7 @@ static hd_status report_untold(hd_runtime *rt) {
 }
 
 hd_status runtime_sync(hd_runtime *rt) {
-    hd_status status = runtime_may_pump(rt);
+    hd_status status = runtime_check_pump(rt);
     if (!status) status = sync_all(rt);
     start(rt);
     return status;

@@ -143,7 +143,7 @@ static void abandon(repeat *q) {
 hd_status hd_transact(hd_runtime *rt, hd_tx_fn fn, void *ctx) {
     waiting w = { HD_OK, false };
     repeat *q;
-    hd_status status = runtime_may_pump(rt);
+    hd_status status = runtime_check_pump(rt);
     if (!status)
         status = begin(rt, &(repeat){ .fn = fn, .ctx = ctx, .told = on_over, .told_ctx = &w }, &q);
     if (!status) status = runtime_run_until(rt, is_over, &w);

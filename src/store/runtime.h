@@ -145,7 +145,7 @@ static inline void runtime_rest(hd_runtime *rt) {
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
 
 /* HD_USAGE: a transaction, a run or the pump is on the stack, so that pump cannot be called. */
-hd_status runtime_may_pump(hd_runtime *rt);
+hd_status runtime_check_pump(hd_runtime *rt);
 
 /* The runtime is woken, and pumps, when the descriptor is readable. It stays the caller's, who ends the watch before
  * closing it. HD_NOMEM, HD_IO. */

@@ -123,3 +123,10 @@ void build_id_of(const void *fn, char id[HD_ID_SIZE], uintptr_t *from, uintptr_t
     *from = m.from;
     *size = m.size;
 }
+
+const char *build_cache_id(build_cache *c, const void *fn) {
+    if ((uintptr_t)fn - c->from < c->size) return c->id;
+    build_id_of(fn, c->id, &c->from, &c->size);
+    memcpy(c->prefix, c->id, sizeof c->prefix - 1); /* the rest of it stays 0 */
+    return c->id;
+}

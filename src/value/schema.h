@@ -82,7 +82,6 @@ typedef struct schema_property {
 struct schema_node {
     unsigned flags; /* of schema_flag */
     unsigned types; /* of schema_type; 0: nothing matches */
-    unsigned reach; /* boundaries (flags) at this place or, up to the first, below it */
     uint32_t property_count, prefix_count, any_count;
     const schema_property *properties;   /* ascending by key; also those only required */
     const schema_node *additional;       /* what all other keys must match; never NULL */

@@ -1,14 +1,12 @@
 /* schema_compile.c -- from a value to a graph of nodes.
  *
- * Four steps over one list of *drafts*, one for each schema inside the schema:
+ * Three steps over one list of *drafts*, one for each schema inside the schema:
  *
  *     1. fill     each draft in turn: check its keywords, fill its node, append its children
  *                 (schema_fill.c)
  *     2. resolve  find the draft that each `$ref` names
  *     3. settle   along `$ref` and `anyOf`, which consume no input: refuse cycles, and let each
  *                 reference take over what it refers to
- *     4. reach    carry the brands asCell and asStream upwards, so that reads and collection can
- *                 pass over parts without any
  *
  * Nothing recurses: the list is the queue. Everything that is wrong is refused with its path. */
 #include "base/env.h"
@@ -61,10 +59,7 @@ static bool resolve(schema_compiler *c, uint32_t i) {
         return false;
     if (target == DRAFT_NONE)
         return draft_fail(c, i, spot_keyword(KEYWORD_REF), "there is no schema at \"%s\"", text);
-    draft *from = &c->drafts.items[i], *to = &c->drafts.items[target];
-    from->target = target;
-    from->next_referrer = to->referrer;
-    to->referrer = i;
+    c->drafts.items[i].target = target;
     return true;
 }
 
@@ -114,50 +109,21 @@ static bool settle(schema_compiler *c, uint32_t i) {
     return true;
 }
 
-/* ---- 4. Reach ---------------------------------------------------------------------------- */
-
-/* `to` sees what `from` reaches, unless a boundary hides it. */
-static bool reach_from(schema_compiler *c, uint32_t to, unsigned brands) {
-    schema_node *node = c->drafts.items[to].node;
-    unsigned reach = node->flags & SCHEMA_BOUNDARY ? node->reach : node->reach | brands;
-    if (reach == node->reach) return true;
-    node->reach = reach;
-    return vec_push(c->env, &c->reached, to) ? true : draft_fail_memory(c);
-}
-
-static bool reach(schema_compiler *c) {
-    for (uint32_t i = 0; i < c->drafts.count; i++) {
-        schema_node *node = c->drafts.items[i].node;
-        node->reach = node->flags & SCHEMA_BOUNDARY;
-        if (node->reach && !vec_push(c->env, &c->reached, i)) return draft_fail_memory(c);
-    }
-    while (c->reached.count > 0) {
-        uint32_t i = vec_pop(&c->reached);
-        const draft *d = &c->drafts.items[i];
-        bool contained = d->parent != DRAFT_NONE && d->keyword != KEYWORD_DEFS;
-        if (contained && !reach_from(c, d->parent, d->node->reach)) return false;
-        for (uint32_t r = d->referrer; r != DRAFT_NONE; r = c->drafts.items[r].next_referrer)
-            if (!reach_from(c, r, d->node->reach)) return false;
-    }
-    return true;
-}
-
 /* ---- Check ------------------------------------------------------------------------------- */
 
-/* Asserts that `part`, which belongs to `node`, hides no brand from it. */
-static void check_part(const schema_node *node, const schema_node *part) {
-    assert(part && part->body);
-    assert((node->flags & SCHEMA_BOUNDARY) || (part->reach & ~node->reach) == 0);
-    (void)node, (void)part;
+/* Asserts that a part of a node has been settled. */
+static void check_part(const schema_node *part) {
+    assert(part && part->body && part->body->body == part->body);
+    (void)part;
 }
 
 static void check_node(const schema_node *node) {
-    check_part(node, node->additional);
-    check_part(node, node->items);
-    for (uint32_t i = 0; i < node->prefix_count; i++) check_part(node, node->prefix[i]);
-    for (uint32_t i = 0; i < node->any_count; i++) check_part(node, node->any[i]);
+    check_part(node->additional);
+    check_part(node->items);
+    for (uint32_t i = 0; i < node->prefix_count; i++) check_part(node->prefix[i]);
+    for (uint32_t i = 0; i < node->any_count; i++) check_part(node->any[i]);
     for (uint32_t i = 0; i < node->property_count; i++) {
-        check_part(node, node->properties[i].node);
+        check_part(node->properties[i].node);
         assert(i == 0 ||
                draft_compare_properties(&node->properties[i - 1], &node->properties[i]) < 0);
     }
@@ -171,9 +137,7 @@ static bool compile(schema_compiler *c) {
     draft root = { .source = c->schema->source,
                    .parent = DRAFT_NONE,
                    .keyword = KEYWORD_COUNT,
-                   .target = DRAFT_NONE,
-                   .referrer = DRAFT_NONE,
-                   .next_referrer = DRAFT_NONE };
+                   .target = DRAFT_NONE };
     if (!draft_add(c, root)) return false;
     for (uint32_t i = 0; i < c->drafts.count; i++)
         if (!draft_fill(c, i)) return false;
@@ -181,7 +145,6 @@ static bool compile(schema_compiler *c) {
         if (!resolve(c, i)) return false;
     for (uint32_t i = 0; i < c->drafts.count; i++)
         if (!settle(c, i)) return false;
-    if (!reach(c)) return false;
     for (uint32_t i = 0; i < c->drafts.count; i++) check_node(c->drafts.items[i].node);
     c->schema->root = c->drafts.items[0].node;
     c->schema->node_count = c->drafts.count;
@@ -192,7 +155,6 @@ static void compiler_fini(schema_compiler *c) {
     vec_fini(c->env, &c->drafts);
     vec_fini(c->env, &c->properties);
     vec_fini(c->env, &c->open);
-    vec_fini(c->env, &c->reached);
     table_fini(&c->children);
 }
 

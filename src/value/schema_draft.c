@@ -131,9 +131,7 @@ schema_node *draft_add_child(schema_compiler *c, uint32_t parent, keyword k, con
                 .name = name ? arena_copy(&c->schema->memory, name, length) : NULL,
                 .name_length = length,
                 .depth = c->drafts.items[parent].depth + 1,
-                .target = DRAFT_NONE,
-                .referrer = DRAFT_NONE,
-                .next_referrer = DRAFT_NONE };
+                .target = DRAFT_NONE };
     uint32_t index = c->drafts.count, hash = child_hash(parent, k, name ? name : "", length);
     if ((name && !d.name) || table_insert(&c->children, hash, index)) {
         draft_fail_memory(c);

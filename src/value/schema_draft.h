@@ -60,8 +60,6 @@ typedef struct draft {
     uint32_t depth;
     uint32_t any_first; /* the first draft of our anyOf */
     uint32_t target;    /* what $ref names; DRAFT_NONE: no reference */
-    uint32_t referrer;  /* the last draft that refers to us; then `next_referrer`, ... */
-    uint32_t next_referrer;
     enum { UNSEEN, OPEN, SETTLED } state;
 } draft;
 
@@ -78,7 +76,6 @@ typedef struct schema_compiler {
     table children;                  /* hash of (parent, keyword, name) -> draft */
     VEC(schema_property) properties; /* of the draft that is being filled */
     VEC(settle_frame) open;
-    VEC(uint32_t) reached;
 } schema_compiler;
 
 /* What a draft says at a keyword; absent if nothing. */

@@ -309,7 +309,7 @@ static void post_words(guest *g) {
     engine_starve(g->e, status);
 }
 
-static void beat_is_stored(hd_status status, void *ctx) {
+static void ignore_verdict(hd_status status, void *ctx) {
     (void)status; /* the next one counts */
     (void)ctx;
 }
@@ -324,7 +324,7 @@ hd_status guest_beat(hd_engine *e, uint64_t token) {
     if (hd_pool_open(e->heap, &pool)) return HD_OK;
     g->beat_ns = now + number_of(g, "heartbeat_ms") * UINT64_C(1000000) / 3;
     hd_value m = hd_object_set(pool, hd_object(), "verb", hd_string(pool, "beat"));
-    (void)inbox_post(e, addressed(g, pool, m), beat_is_stored, NULL);
+    (void)inbox_post(e, addressed(g, pool, m), ignore_verdict, NULL);
     hd_pool_close(pool);
     return HD_OK;
 }

@@ -161,7 +161,7 @@ static hd_status find_number(hd_engine *e, uint32_t wanted, uint32_t *out) {
 
 /* ---- members */
 
-static void comparing_is_due(hd_engine *e) {
+static void compare_soon(hd_engine *e) {
     for (hd_engine *o = e->rt->work.ctx; o; o = o->next) o->uneven = true;
     e->uneven = true;
 }
@@ -187,7 +187,7 @@ static hd_status member_heard(hd_engine *e, hd_pool *pool, place_id doc, const c
     member *known = find_member(e, session);
     hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
     if (hd_value_status(v)) return hd_value_status(v);
-    comparing_is_due(e);
+    compare_soon(e);
     if (known && !hd_value_exists(v)) forget_member(e, known);
     if (!hd_value_exists(v) && is_ours(e, session)) was_forgotten(e);
     if (known || !hd_value_exists(v) || is_ours(e, session)) return HD_OK;
@@ -427,7 +427,7 @@ uint64_t shard_deadline(const hd_engine *e) {
 static void lease_taken(bool held, void *ctx) {
     shard *s = ctx;
     hd_engine *e = s->e;
-    comparing_is_due(e);
+    compare_soon(e);
     s->shall_rise = held && !e->observer;
     if (held || !s->runs) return;
     if (e->shard_count == 1)
@@ -510,7 +510,7 @@ static hd_status renumber(hd_engine *e, uint32_t count) {
     }
     for (uint32_t i = 0; i < before; i++) lease_close(&old[i].lease);
     env_free(e->env, old, before * sizeof *old);
-    comparing_is_due(e);
+    compare_soon(e);
     return HD_OK;
 }
 
@@ -535,7 +535,7 @@ hd_status shard_heard(hd_engine *e, hd_pool *pool, place_id doc, const char *nam
         lease *l = &e->shards[i].lease;
         if (l->doc != doc) continue;
         lease_look(l);
-        comparing_is_due(e);
+        compare_soon(e);
         return e->observer ? HD_OK : lease_try(l);
     }
     if (!strncmp(name, MEMBER_PREFIX, strlen(MEMBER_PREFIX)))

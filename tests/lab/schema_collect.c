@@ -1,6 +1,8 @@
 /* schema_collect.c -- see schema_collect.h. */
 #include "schema_collect.h"
 
+#include <stdlib.h>
+
 typedef struct collector {
     unsigned brand;
     schema_collect_fn fn;
@@ -70,8 +72,50 @@ static hd_status collect_below(collector *c, const schema_node *node, const coll
     return status;
 }
 
+/* ---- which parts can be passed over */
+
+/* The nodes that one search has met. */
+typedef struct met_nodes {
+    const schema_node **items;
+    size_t count;
+} met_nodes;
+
+static bool has_met(const met_nodes *met, const schema_node *node) {
+    for (size_t i = 0; i < met->count; i++)
+        if (met->items[i] == node) return true;
+    return false;
+}
+
+static void meet(met_nodes *met, const schema_node *node) {
+    met->items = realloc(met->items, (met->count + 1) * sizeof *met->items);
+    if (!met->items) abort();
+    met->items[met->count++] = node;
+}
+
+/* Whether the brand is at this node or below it, up to the first boundary. */
+static bool finds(unsigned brand, const schema_node *node, met_nodes *met) {
+    if (node->flags & SCHEMA_BOUNDARY) return node->flags & brand;
+    if (has_met(met, node)) return false;
+    meet(met, node);
+    bool found = false;
+    for (uint32_t i = 0; !found && i < node->any_count; i++)
+        found = finds(brand, node->any[i], met);
+    for (uint32_t i = 0; !found && i < node->property_count; i++)
+        found = finds(brand, node->properties[i].node, met);
+    for (uint32_t i = 0; !found && i < node->prefix_count; i++)
+        found = finds(brand, node->prefix[i], met);
+    return found || finds(brand, node->additional, met) || finds(brand, node->items, met);
+}
+
+static bool reaches(unsigned brand, const schema_node *node) {
+    met_nodes met = { NULL, 0 };
+    bool found = finds(brand, node, &met);
+    free(met.items);
+    return found;
+}
+
 static hd_status collect_node(collector *c, const schema_node *node, const collect_frame *parent) {
-    if (c->stopped || !(node->reach & c->brand)) return HD_OK;
+    if (c->stopped || !reaches(c->brand, node)) return HD_OK;
     if (++c->visited > SCHEMA_NODES_MAX || c->frames == SCHEMA_FRAMES_MAX) return HD_LIMIT;
     if (node->flags & SCHEMA_BOUNDARY || repeats(parent, node)) return collect_report(c, node);
     c->frames++;

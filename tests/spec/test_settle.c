@@ -386,6 +386,26 @@ static void idle_waits_for_work_elsewhere(void **state) {
     lab_close(l);
 }
 
+/* hd_work_begin, hd_runtime_set_log: without memory they say so, and nothing is waited for. */
+static void work_that_cannot_begin_is_not_waited_for(void **state) {
+    lab_env *world = lab_env_open();
+    hd_options options = { .env = lab_env_of(world) };
+    hd_runtime *rt;
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    lab_env_fail_at(world, 1);
+    assert_int_equal(hd_work_begin(rt), HD_NOMEM);
+    lab_env_fail_at(world, 1);
+    assert_int_equal(hd_runtime_set_log(rt, NULL, NULL), HD_NOMEM);
+    lab_env_fail_at(world, 0);
+    assert_true(hd_runtime_is_idle(rt));
+    assert_int_equal(hd_work_begin(rt), HD_OK);
+    assert_false(hd_runtime_is_idle(rt));
+    hd_work_end(rt, HD_OK);
+    assert_true(hd_runtime_is_idle(rt));
+    hd_close(rt);
+    lab_env_close(world);
+}
+
 /* ---- the end */
 
 /* C171: who waits for idle hears of it when the runtime closes, once. */
@@ -658,6 +678,7 @@ int main(void) {
         cmocka_unit_test(a_timer_of_dormant_work_does_not_hold_idle),
         cmocka_unit_test(dormant_invalid_nodes_do_not_hold_idle),
         cmocka_unit_test(idle_waits_for_work_elsewhere),
+        cmocka_unit_test(work_that_cannot_begin_is_not_waited_for),
         cmocka_unit_test(closing_tells_who_waits),
         cmocka_unit_test(closing_completes_with_and_without_nodes),
         cmocka_unit_test(nothing_runs_after_closing),

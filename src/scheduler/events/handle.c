@@ -274,7 +274,7 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     if (!status) status = require_origin(s, tx, e);
     tx->stamp.action = h->name; /* C353 */
     if (e->origin && e->origin->state != LINEAGE_FAILED) tx->stamp.from = e->origin->local_seq;
-    tx->stamp.implementation = persistence_build_prefix(s, (const void *)(uintptr_t)h->fn);
+    tx->stamp.implementation = build_prefix_of(s, (const void *)(uintptr_t)h->fn);
     if (!status && !tx_commit_now(tx, &status)) status = tx_submit(tx, out);
     if (!status) trace(s, h, tx, writes);
     return status;

@@ -169,7 +169,7 @@ static void naming_free(naming *n) {
     env_free(n->s->env, n, n->size);
 }
 
-static void named_is_over(hd_status status, void *ctx) {
+static void end_named(hd_status status, void *ctx) {
     naming *n = ctx;
     if (n->options.done) n->options.done(n->id, status, n->options.ctx);
     naming_free(n);
@@ -188,7 +188,7 @@ hd_status events_post_named(scheduler *s, hd_cell cell, hd_value payload,
     };
     memcpy(n->name, options->id, length + 1);
     memcpy(n->id, id, HD_EVENT_ID_SIZE);
-    status = hd_transact_later(s->rt, post_named, n, named_is_over, n);
+    status = hd_transact_later(s->rt, post_named, n, end_named, n);
     if (status) naming_free(n);
     return status;
 }

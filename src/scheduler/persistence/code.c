@@ -8,25 +8,9 @@
 
 #include "base/env.h"
 #include "base/hash.h"
-#include "value/build_id.h"
 #include "value/id.h"
 #include "value/text.h"
 #include <string.h>
-
-const char *persistence_build_of(scheduler *s, const void *fn) {
-    persistence *p = s->persistence;
-    if (!p) return "";
-    if ((uintptr_t)fn - p->code_from < p->code_size) return p->build;
-    build_id_of(fn, p->build, &p->code_from, &p->code_size);
-    memcpy(p->build_prefix, p->build, sizeof p->build_prefix - 1); /* the rest of it stays 0 */
-    return p->build;
-}
-
-const char *persistence_build_prefix(scheduler *s, const void *fn) {
-    return *persistence_build_of(s, fn) ? s->persistence->build_prefix : NULL;
-}
-
-/* ---- fingerprints */
 
 #define PRINT_LENGTH 23 /* 132 bits of the hash: they stand in every row */
 #define CODE_LENGTH  6  /* 36 bits behind them: of everything but the declared reads */
@@ -86,8 +70,7 @@ static void put_code(writing *w, node_id id, const hd_node_spec *spec, const cha
     const hd_schema *schema;
     put_text(w, FINGERPRINT_FORMAT);
     put_text(w, name);
-    put_text(w, spec->version ? spec->version
-                              : persistence_build_of(s, (const void *)(uintptr_t)spec->fn));
+    put_text(w, spec->version ? spec->version : build_of(s, (const void *)(uintptr_t)spec->fn));
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
         put_place(w, out & WRITER_ENVELOPE ? 'e' : 'o', out & ~WRITER_ENVELOPE);
     runtime_place(s->rt, spec->output, &schema);

@@ -1,13 +1,8 @@
 /* persistence.h -- rows: what the store keeps of nodes, so that a restart need not run them (spec 9; docs/RESUME.md).
  *
- * A *row* is the store's record of one computation: which code it was, which places it read and wrote, and a hash of
- * what it found at each of them (store/basis/basis.h). The row says: if the reads and the outputs have these hashes, a run
- * of this code would change nothing. That stays true for ever, so it does not matter when a row is written, nor by
- * which runtime. A node that has no row is run after a restart, and that is the only harm.
- *
- * After a restart, when the program registers the node again, this component finds its row, enters the row's reads
- * into the graph and marks the node clean. It loads only documents that have changed since the row was written, and
- * compares the hashes of what is there now.
+ * A *row* says: if these reads and outputs have these hashes, a run of this code would change nothing. That stays true
+ * for ever, so it does not matter when a row is written, nor by which runtime. A node that has no row is run after a
+ * restart, and that is all.
  *
  *     a node has run --> it is *due* --> the next seal writes its row     (persistence.c, rows.c, match.c)
  *     a node is registered --> the resume set of its piece --> its row    (set.c, resume.c, reads.c)
@@ -15,11 +10,6 @@
  *
  * A row is found by the node's durable name (name.c): "space:piece:path", or the parent's name, a '/' and the node's
  * own name. A node that was registered outside of pieces belongs to the piece `main` in the space of its output.
- *
- * These have no row, and run once after a restart: nodes without a name, or below a node without one; effects;
- * nodes whose run registers other nodes (the run has to register them again; those others have rows); nodes that
- * read or write volatile documents. Debounce and throttle that the program has set (hd_node_set_debounce) are kept
- * in a row of their own.
  *
  * s->persistence is NULL where the store ends with the runtime: nothing would ever read the rows. */
 #ifndef SCHEDULER_PERSISTENCE_H
@@ -91,10 +81,6 @@ typedef struct persistence {
         stopping; /* calls of persistence_stopping that are on: removed nodes keep their rows */
     VEC(uint32_t) keys; /* scratch of match_keys */
     VEC(char) text;     /* scratch: a fingerprint, or the reads of a row */
-    /* The module (library or program) that code.c was asked about last, and its build. */
-    uintptr_t code_from, code_size;
-    char build[HD_ID_SIZE];
-    char build_prefix[12]; /* the beginning of `build` */
 } persistence;
 
 hd_status persistence_init(scheduler *s);
@@ -198,10 +184,6 @@ size_t name_print_piece(const char *space, const char *piece, char out[NAME_SIZE
 hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, const char *name);
 /* Whether two fingerprints differ in the declared reads at most. */
 bool fingerprint_same_code(hd_value print, const char *other, size_t other_length);
-/* The build that contains the function, as text; good until the next call. */
-const char *persistence_build_of(scheduler *s, const void *fn);
-/* Enough of it to tell builds apart, for stamps; NULL: nothing outlives the runtime. */
-const char *persistence_build_prefix(scheduler *s, const void *fn);
 
 /* match.c: the *keys* of a row are the places that the node reads and, behind them, its outputs. Envelopes are not
  * among them: other nodes may write there as well. A row has one hash for each key, HASH_TEXT characters of text. */

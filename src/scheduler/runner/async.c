@@ -87,11 +87,12 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     if (!status)
         status = tx_reads_complete(tx); /* the expected reads are the node's, and may change */
     if (!status) status = causes_take(s, id, tx); /* later revisions would not tell them any more */
-    if (!run || !c || status) {
+    if (!run || !c) status = HD_NOMEM;
+    if (status) {
         causes_give_back(s, id, tx);
         if (next) tx_close(next);
         env_free(s->env, run, sizeof *run);
-        return HD_NOMEM;
+        return status;
     }
     assert(!c->run && !c->blocked_by && !(node_of(s, id)->flags & NODE_SUSPENDED));
     *run = (hd_run){ .s = s, .tx = tx, .node = id, .generation = s->sides[id].generation };

@@ -235,7 +235,7 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     tx->stamp.node = id;
     tx->stamp.action = node_own_name(s, id) ? node_label(s, id) : NULL;
     if (tx->stamp.action)
-        tx->stamp.implementation = persistence_build_prefix(s, (const void *)(uintptr_t)n->fn);
+        tx->stamp.implementation = build_prefix_of(s, (const void *)(uintptr_t)n->fn);
     status = tx_submit(tx, &c);
     if (status) return status;
     if (!c) overcome(s, id); /* else its verdict says so */

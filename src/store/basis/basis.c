@@ -38,33 +38,21 @@ void basis_fini(basis *b) {
 
 /* ---- finding */
 
-static bool text_is(const char *text, size_t length, const char *other, size_t other_length) {
-    return length == other_length && !memcmp(text, other, length);
-}
-
-static uint32_t name_hash(const char *name, size_t length, const char *instance,
-                          size_t instance_length) {
-    uint64_t h = hash_bytes(name, length, 0);
-    return hash_fold(instance_length ? hash_bytes(instance, instance_length, h) : h);
-}
-
-static uint32_t find(const basis *b, uint32_t hash, const char *name, size_t length,
-                     const char *instance, size_t instance_length) {
-    for (table_probe p = table_find(&b->by_name, hash); table_next(&b->by_name, &p);) {
-        size_t n, k;
+/* The entry of a row, and the hash of its name and instance; TABLE_NONE: there is none. */
+static uint32_t find(const basis *b, const char *name, const char *instance, uint32_t *hash) {
+    uint64_t h = hash_bytes(name, strlen(name), 0);
+    *hash = hash_fold(*instance ? hash_bytes(instance, strlen(instance), h) : h);
+    for (table_probe p = table_find(&b->by_name, *hash); table_next(&b->by_name, &p);) {
         hd_value item = b->entries.items[p.index].item;
-        const char *its_name = basis_item_text(item, ROW_NAME, &n);
-        const char *its_instance = basis_item_text(item, ROW_INSTANCE, &k);
-        if (text_is(its_name, n, name, length) &&
-            text_is(its_instance, k, instance, instance_length))
+        if (!strcmp(basis_item_text(item, ROW_NAME, NULL), name) &&
+            !strcmp(basis_item_text(item, ROW_INSTANCE, NULL), instance))
             return p.index;
     }
     return TABLE_NONE;
 }
 
 const basis_entry *basis_find(const basis *b, const char *name, const char *instance) {
-    size_t n = strlen(name), k = strlen(instance);
-    uint32_t i = find(b, name_hash(name, n, instance, k), name, n, instance, k);
+    uint32_t hash, i = find(b, name, instance, &hash);
     return i == TABLE_NONE ? NULL : &b->entries.items[i];
 }
 
@@ -78,13 +66,10 @@ static uint32_t find_piece(const basis *b, uint32_t hash, const char *piece, siz
     return TABLE_NONE;
 }
 
-/* The entry that an item [name, instance, ...] speaks of; TABLE_NONE. */
+/* The entry that an item [name, instance, ...] speaks of. */
 static uint32_t entry_of(const basis *b, hd_value item, uint32_t *hash) {
-    size_t n, k;
-    const char *name = basis_item_text(item, ROW_NAME, &n);
-    const char *instance = basis_item_text(item, ROW_INSTANCE, &k);
-    *hash = name_hash(name, n, instance, k);
-    return find(b, *hash, name, n, instance, k);
+    return find(b, basis_item_text(item, ROW_NAME, NULL), basis_item_text(item, ROW_INSTANCE, NULL),
+                hash);
 }
 
 basis_row basis_row_of(hd_value item, hd_value seqs) {

@@ -85,9 +85,11 @@ const char *basis_row_fault(const basis_row *row) {
 /* `count` is ROW_ITEMS, or GONE_ITEMS. */
 static const char *item_fault(hd_value item, size_t count) {
     size_t length;
-    if (!value_is_array(item) || array_count(item) != count) return "an item has too few or many";
+    if (!value_is_array(item) || array_count(item) != count)
+        return "an item has not as many texts as it must";
     for (size_t i = 0; i < count; i++)
-        if (!hd_value_text(array_get(item, i), &length)) return "an item has what is not text";
+        if (!hd_value_text(array_get(item, i), &length))
+            return "an item has something else than texts";
     basis_row row = basis_row_of(item, value_absent());
     if (count == ROW_ITEMS && !*row.text[ROW_PRINT]) return "the fingerprint is empty";
     return basis_row_fault(&row);

@@ -44,11 +44,9 @@ static hd_status memory_pieces(authority *a, basis_piece_fn fn, void *ctx) {
 /* What has been decided and not been heard of here has not happened yet. */
 static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
     const memory_authority *ma = self(a);
-    const hd_memory *m = ma->m;
+    hd_memory *m = ma->m;
     assert(ma->position >= m->log_base);
-    *out = 0;
-    for (uint32_t i = 0; i < m->h.spaces.count; i++)
-        if (m->h.spaces.items[i].name == space) *out = m->h.spaces.items[i].seq;
+    *out = seq_of(&m->h, key_bytes(space), space->length);
     for (uint64_t at = ma->position; at < m->log_base + m->log.count; at++) {
         const logged *entry = &m->log.items[at - m->log_base];
         for (uint32_t i = 0; i < entry->op_count; i++) {
