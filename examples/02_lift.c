@@ -1,4 +1,4 @@
-/* 02_lift.c -- lift and derive: values computed from cells, where somebody looks.
+/* 02_lift.c -- lift and derive: values computed from cells, as long as an effect or sink reads them.
  *
  * A pattern is a function that builds a graph; a piece is one that runs. */
 #include <heddle.h>

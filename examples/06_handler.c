@@ -1,4 +1,4 @@
-/* 06_handler.c -- state, a stream and its handler: events change what everything else follows. */
+/* 06_handler.c -- state, a stream and its handler: an event changes a cell, and what reads the cell follows. */
 #include <heddle.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* 07_nested.c -- patterns in patterns: one that is used, and one that values decide.
+/* 07_nested.c -- patterns in patterns: one that is always built, and one that is built from a value.
  *
  * `generate` runs when x changes and builds the graph anew for it. What it builds the same stays; the
  * number it takes along is another constant each time. A change of y concerns the product alone. */

@@ -15,8 +15,8 @@ static hd_cell note(hd_build *b, void *ctx) {
     return text;
 }
 
-/* The piece is part of the handler's transaction: if that fails, it is gone. Its id is the event's,
- * so a second delivery is the same piece. */
+/* The piece is part of the handler's transaction: if the transaction fails, there is no piece. Its id is made of the
+ * event's, so a second delivery of the event is the same piece. */
 static hd_status on_note(hd_tx *tx, const hd_event *event, void *ctx) {
     (void)ctx;
     hd_piece piece;
@@ -46,7 +46,7 @@ static bool describe(const hd_piece_info *info, void *ctx) {
     return true;
 }
 
-/* What it has written stays; whoever opens it goes on with that. */
+/* What the piece has written stays: a program that opens it goes on from there. */
 static void stop_and_open(hd_runtime *rt, const struct found *note) {
     hd_piece again;
     hd_piece_info info;

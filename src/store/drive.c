@@ -252,6 +252,7 @@ static void check_transactions(const hd_runtime *rt) {
         assert(tx->rt == rt && tx->r == &rt->r && !tx->flags);
         assert(!tx->reads.count && !tx->writes.count && !tx->ops.count && !tx->lineage);
         assert(!tx->claim_only.count && !tx->preconditions.count && !tx->causes.count);
+        assert(!tx->attempted.count && !tx->room);
         assert(tx != rt->open);
     }
     assert(!rt->open || ((rt->open->flags & TX_OPEN) && !(rt->open->flags & TX_RUN)));

@@ -15,8 +15,8 @@
 
 static void look_later(lease *l) { l->look_ns = env_now_ns(&l->rt->env) + LOOK_NS; }
 
-/* Absent, or a failed value, from which nothing follows: neither that the lease is free nor that it was lost. It
- * is read again after LOOK_NS. */
+/* The document of the lease; absent: there is none. After a failure the lease counts neither as free nor as lost, and is
+ * read again after LOOK_NS. */
 static hd_value read_holder(lease *l, hd_pool *pool) {
     hd_value holder = hd_read(l->rt, pool, (hd_cell){ l->doc });
     l->look_ns = 0;
@@ -48,7 +48,7 @@ static void unwatch(lease *l) {
 /* A runtime of our own process gives its lease up when it closes: there is nothing to watch. */
 static void watch(lease *l, int64_t pid) {
     if (l->pid == pid) return;
-    assert(!l->held); /* a holder watches nobody */
+    assert(!l->held); /* a holder watches no process */
     unwatch(l);
     l->pid = pid;
     if (pid == getpid()) return;
@@ -63,13 +63,13 @@ static void watch(lease *l, int64_t pid) {
 
 static bool is_remote(const lease *l) { return l->rt->r.authority->remote; }
 
-/* By our own clock: what we last told the others still holds. */
+/* Whether, by our own clock, the others still know that we live. */
 static bool is_present(const lease *l) {
     authority *a = l->rt->r.authority;
     return env_now_ns(&l->rt->env) < a->ops->present_until(a);
 }
 
-/* Whether the session lives. If so it is asked for again when it may have ended. */
+/* Whether the session lives. If so, the question is asked again when the session may have ended. */
 static bool lives_somewhere(lease *l, const char *session) {
     authority *a = l->rt->r.authority;
     uint32_t ms = 0;
@@ -84,7 +84,7 @@ static bool lives_somewhere(lease *l, const char *session) {
     return l->sure_ns != 0;
 }
 
-/* Whether a live session has it. If not its own, its process is watched from here on. */
+/* Whether a live session has the lease. The process of another session is watched from here on. */
 static bool find_taken(lease *l, hd_value holder) {
     assert(!value_is_failed(holder));
     const char *session = hd_value_as_text(hd_value_at(holder, "session"), "");
@@ -236,7 +236,7 @@ void lease_look_if_due(lease *l) {
     if (l->held && l->look_ns && env_now_ns(&l->rt->env) >= l->look_ns) lease_look(l);
 }
 
-/* A pump that has other things to do asks for the holder's process now and then. */
+/* A runtime that pumps often looks at the holder's process now and then. */
 void lease_tend(lease *l) {
     uint64_t now = env_now_ns(&l->rt->env);
     bool fresh =

@@ -1,17 +1,19 @@
-/* lease.h -- who does a job for a space.
+/* lease.h -- which session does a job for a space.
  *
- * A lease is a document, "lease/<job>" of the space: the session that has it, its process, host and since
- * when, and an *epoch* that counts how often it was taken. Taking it is a commit that claims the document, so that of
- * two which try at once one is refused. A holder that closes frees it, or gives it to another session, whose name it
- * then writes into the document; one that dies is noticed by its process: the others watch that (process.h), and the
- * first to see it takes the lease. Nothing is renewed, so a holder at rest and those that stand by do nothing at all.
+ * A lease is a document, "lease/<job>" of the space. It names the session that holds the lease, the session's process
+ * and host, since when, and an *epoch* that counts how often the lease was taken. A session takes the lease by a commit
+ * that claims the document: if two sessions try at once, the store refuses one of the commits. A holder that closes
+ * frees the lease, or gives it to another session by writing that session's name into the document. If a holder's
+ * process ends without that, the other sessions notice, since they watch the process (process.h), and the first of them
+ * takes the lease. Leases are not renewed, so sessions at rest do nothing, whether they hold the lease or stand by.
  *
- * Correctness does not rest on who believes to hold it: a commit that is fenced (lease_fence) claims the
- * document, and is refused if the lease was taken by another meanwhile.
+ * A session that wrongly takes itself for the holder does no harm: a fenced commit (lease_fence) claims the document,
+ * and the store refuses the commit if another session has taken the lease meanwhile.
  *
- * Processes that share a file see each other's numbers: they belong to one machine and one PID namespace. On a server
- * they may be anywhere (authority.remote). There a session that holds or takes a lease is kept alive by its authority,
- * by the clock of the database, and a holder that cannot do so stands down before its time is over. */
+ * Processes that share a file are on one machine and in one PID namespace, so they can watch each other by process
+ * number. Processes that share a server may be anywhere (authority.remote). There the authority of each session that
+ * holds or takes a lease tells the server regularly, by the clock of the database, that the session lives. A holder
+ * that cannot tell so stands down before the others may take its lease. */
 #ifndef STORE_LEASE_H
 #define STORE_LEASE_H
 
@@ -23,7 +25,7 @@ typedef struct lease {
     place_id doc;              /* one reference; 0: not open */
     bool held;                 /* it is ours, and that is stored */
     bool asked;                /* a commit that takes it, or gives it up, is under way */
-    bool giving;               /* what was asked for is that another session has it */
+    bool giving;               /* that commit gives the lease to another session */
     bool closing;              /* it is being given up */
     char holder[SESSION_TEXT]; /* the session that has it, as last read; "": none */
     uint64_t checked_ns;       /* when it was last read; 0: not yet */
@@ -42,8 +44,8 @@ typedef struct lease {
 /* Nothing is tried before lease_try. HD_NOMEM, HD_SYNTAX (the space's name). */
 hd_status lease_open(lease *l, hd_runtime *rt, const char *space, const char *job,
                      void (*taken)(bool held, void *ctx), void *ctx);
-/* Takes the lease if no session has it: the verdict comes in a later pump. Outside of transactions. Not HD_OK: who
- * has it could not be read, or nothing could be written. */
+/* Takes the lease if no session has it: the verdict comes in a later pump. Outside of transactions. Not HD_OK: the
+ * document could not be read, or not be written. */
 hd_status lease_try(lease *l);
 /* The document has changed, or may have: is the lease still ours? If that cannot be read it stays ours, and
  * lease_look_if_due looks again later. */
@@ -51,23 +53,23 @@ void lease_look(lease *l);
 void lease_look_if_due(lease *l);
 /* In each pump: one of the two above, as far as it is time for that. */
 void lease_tend(lease *l);
-/* The commit is refused if somebody else has taken the lease meanwhile. */
+/* The store will refuse the transaction's commit if another session has taken the lease by then. */
 hd_status lease_fence(const lease *l, hd_tx *tx);
-/* What lease documents say of a session: ours. */
+/* What a lease document says of its holder, for this runtime's session. */
 hd_value lease_record(hd_runtime *rt, hd_pool *pool);
-/* Gives the lease, which is ours, to the session of that record. From here on it is not held; if the commit is
- * refused, and it is still ours, lease_try takes it up again. Whoever calls this does the job no more. */
+/* Gives the lease, which is ours, to the session of that record. From here on it is not held, and the caller must have
+ * stopped doing the job. If the commit is refused and the lease is still ours, lease_try takes it up again. */
 hd_status lease_give(lease *l, hd_value record);
-/* Begins to give it up: lease_close, which is to follow, waits for that. */
+/* Begins to give the lease up, without waiting. The caller calls lease_close next, which waits. */
 void lease_release(lease *l);
-/* Gives it up, and waits until that is stored. */
+/* Gives the lease up, and waits until the store has accepted that. */
 void lease_close(lease *l);
 /* When lease_try or lease_look_if_due wants to be called; UINT64_MAX: the document will change, or a descriptor is readable. */
 uint64_t lease_deadline(const lease *l);
 
-/* What the document of a lease says, for those who look at it. */
+/* What the document of a lease says, for showing it. */
 typedef struct lease_holder {
-    const char *session; /* "": nobody has it. Texts are the document's */
+    const char *session; /* "": no session has the lease. Texts are the document's */
     const char *host;    /* "": not known */
     int64_t pid;
     uint64_t since_ms; /* of the holder's wall clock; 0: not known */

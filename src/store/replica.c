@@ -637,6 +637,7 @@ static hd_status plan_run(replica *r, hd_change_kind kind, hd_commit_class class
 /* ---- frames */
 
 void replica_frame_begin(replica *r, hd_commit_class class) {
+    assert(r->polling);
     plan_drop(r);
     r->frame_class = class;
     r->frame_of_many = false;
@@ -736,7 +737,7 @@ static void promote(replica *r, commit *c, place_id doc) {
 
 void replica_accept(replica *r, commit *c) {
     assert(LIST_ENTRY(list_first(&r->pending), commit, link) == c);
-    assert(c->state == COMMIT_SENT);
+    assert(c->state == COMMIT_SENT && r->polling);
     for (uint32_t i = 0; i < c->writes.count; i++) promote(r, c, c->writes.items[i].doc);
     r->stats.accepted++;
     fate(r, c, HD_OK);
@@ -854,7 +855,7 @@ static hd_status let_fall(replica *r, commit *c, hd_status why) {
 }
 
 hd_status replica_reject(replica *r, commit *c, hd_status why) {
-    assert(why != HD_OK);
+    assert(why != HD_OK && r->polling);
     assert(c->state != COMMIT_QUEUED);
     if (r->in_body) return HD_USAGE;
     bool known = c->state == COMMIT_GONE; /* it fell with another one */
@@ -930,7 +931,9 @@ hd_status replica_pump(replica *r) {
     assert(!r->in_body);
     if (!list_empty(&r->trivial)) tell_fates(r, &r->trivial);
     hd_status status = list_empty(&r->queued) ? HD_OK : replica_send(r);
+    r->polling = true;
     hd_status polled = r->authority->ops->poll(r->authority);
+    r->polling = false;
     tell_fates(r, &r->fated);
     return status ? status : polled;
 }

@@ -106,6 +106,7 @@ typedef struct replica {
     /* The authority has a snapshot of its file open for loads. While it has, the file's WAL cannot start
      * anew: it is ended before anything waits. Written by the authority only. */
     bool holding;
+    bool polling; /* the authority's poll() is on the stack; only replica_pump writes this */
     bool leaving; /* the runtime is being closed: what cannot be stored now is given up */
     /* The store is gone while it was open: nothing is written any more. Written by the authority only. */
     bool lost;

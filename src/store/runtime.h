@@ -1,4 +1,4 @@
-/* runtime.h -- what hangs together behind an hd_runtime.
+/* runtime.h -- the struct behind hd_runtime, and what the layers above the store use of it.
  *
  * The store half lives here; the scheduler attaches itself at its first use through the hooks, so
  * that a program that only reads and writes documents carries nothing of it. */
@@ -13,7 +13,8 @@ typedef struct runtime_hooks {
     void *ctx; /* the scheduler; NULL: none */
     /* Runs what is runnable. HD_PENDING: the time slice was used up. */
     hd_status (*pump)(void *ctx);
-    /* Settles a runtime that nothing can come to from outside; false: take the long way. */
+    /* Settles a runtime to which no other process, thread or timer can bring anything. False: it is not such a
+     * runtime, and the caller pumps and waits. */
     bool (*settle_alone)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     bool (*idle)(const void *ctx);
@@ -23,8 +24,7 @@ typedef struct runtime_hooks {
     bool (*unsettled)(const void *ctx);
     /* Something could be kept of nodes now (replica.due): sync seals again. NULL: never. */
     bool (*due)(const void *ctx);
-    /* A space is about to be unloaded: HD_BUSY if anybody needs it, who is named as the runtime's
-     * error. */
+    /* A space is about to be unloaded. HD_BUSY: a node or handler needs it; the runtime's error names it. */
     hd_status (*spare)(const void *ctx, const struct key *space);
     /* Which run or handling is on the stack: a number that no other one has. */
     uint64_t (*body)(const void *ctx);
@@ -33,17 +33,18 @@ typedef struct runtime_hooks {
     void (*close)(void *ctx);
 } runtime_hooks;
 
-/* Whoever builds on the runtime and lives as long: the pattern layer, closed after the hooks; and the
- * inspector, closed before everything else. */
+/* A part of the library that is attached to the runtime and closed with it: the pattern layer, which is closed after
+ * the hooks; the workflow engine; the inspector, which is closed before everything else. */
 typedef struct runtime_extension {
     void *ctx; /* NULL: none */
-    /* With the posts: it may wait for something. NULL: never. */
+    /* Called with the posts, where waiting is allowed. NULL: nothing to do. */
     void (*prepare)(void *ctx);
-    /* Before anything runs; and when either is wanted next. NULL: never. */
+    /* `pump` is called before nodes run; `deadline` tells when `prepare` or `pump` should be called next. NULL: never. */
     void (*pump)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     void (*close)(void *ctx);
-    /* After everything is synced: what the program calls meanwhile may still be given `ctx`. NULL: close frees. */
+    /* Frees `ctx`, after everything is synced: functions that the program calls during the sync may use `ctx` still.
+     * NULL: `close` frees it. */
     void (*free)(void *ctx);
 } runtime_extension;
 
@@ -89,7 +90,8 @@ struct hd_runtime {
     bool leaves_derived; /* it closes, and the store stays: derived state is worth storing now */
     uint64_t error_body; /* hooks.body when r.error was written; 0: outside of bodies */
     bool in_run;         /* a run's or handler's body is on the stack */
-    bool driven;         /* a pump or the close is on the stack: it returns here */
+    bool
+        driven; /* a pump or the close is on the stack, and goes on when the present call returns */
 #ifndef NDEBUG
     uint32_t pumps; /* so far: decides which of them are followed by a check */
 #endif
@@ -111,8 +113,8 @@ hd_status runtime_open_with(const struct log_backend *backend, const char *file,
 place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);
 /* hd_cell_child for a key that may contain NUL. */
 hd_cell runtime_child(hd_runtime *rt, hd_cell cell, const char *key, size_t length);
-/* The place of this name, for a look that leaves nothing behind: one reference, to be given back; 0 if
- * nobody knows the document. HD_SYNTAX, HD_LIMIT, HD_NOMEM. */
+/* The place of this name, for a look that leaves nothing behind: one reference, to be given back. 0: neither the
+ * replica nor the store knows the document. HD_SYNTAX, HD_LIMIT, HD_NOMEM. */
 hd_status runtime_look_at(hd_runtime *rt, const char *name, place_id *out);
 /* The name of a cell, however long, as a text of the pool. */
 hd_value runtime_cell_text(hd_runtime *rt, hd_pool *pool, hd_cell cell);
@@ -126,7 +128,7 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
 
 struct log_backend;
-/* What keeps the store of this name: a file, or an address on a server. */
+/* The backend of the store of this name: SQLite for a file, PostgreSQL for an address on a server. */
 const struct log_backend *runtime_backend_of(const char *name);
 
 /* Ends the snapshot that loads have opened, unless a body, a transaction, a listing or the pump still
@@ -140,22 +142,22 @@ static inline void runtime_rest(hd_runtime *rt) {
            rt->r.authority->ops->rest); /* only such an authority holds anything */
 }
 
-/* Seals derived state if the authority wants it, and with it what is to be kept of nodes; the latter also
- * where there is nothing else to seal, if asked. */
+/* Seals derived state, and with it the rows of nodes, if the authority wants that. `rows_alone`: also if there are rows
+ * and nothing else. */
 hd_status runtime_seal(hd_runtime *rt, bool rows_alone);
 
 /* HD_USAGE: a transaction, a run or the pump is on the stack, so that pump cannot be called. */
 hd_status runtime_check_pump(hd_runtime *rt);
 
-/* The runtime is woken, and pumps, when the descriptor is readable. It stays the caller's, who ends the watch before
- * closing it. HD_NOMEM, HD_IO. */
+/* The runtime is woken, and pumps, when the descriptor is readable. The descriptor stays the caller's, and the caller
+ * calls runtime_unwatch before closing it. HD_NOMEM, HD_IO. */
 hd_status runtime_watch(hd_runtime *rt, int fd);
 void runtime_unwatch(hd_runtime *rt, int fd);
 
 /* Pumps and waits until done(ctx), whatever else there is to do. */
 hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);
 
-/* hd_runtime_sync, which leaves refused commits without a function to be told for the program's own call. */
+/* As hd_runtime_sync, but `untold` stays for the program's own call of that. */
 hd_status runtime_sync(hd_runtime *rt);
 
 /* Pumps and waits until *done (may be NULL) or nothing is left to run. */

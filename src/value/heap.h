@@ -72,7 +72,7 @@ struct hd_heap {
 
     struct order *orders[HEAP_ORDERS]; /* key lists seen before; written by shape.c only */
 
-    /* Paths; written by path.c only. */
+    /* Paths; written by path.c and path.h only. */
     struct path_entry *paths; /* by hd_path; 0 is the root */
     uint32_t paths_count, paths_capacity, paths_free;
     uint32_t paths_live;

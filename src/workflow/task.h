@@ -3,7 +3,7 @@
  * A *worker* serves actions by name: the runtime's own thread (here.c), the thread pool (pool.c), a connection of
  * the worker socket. Steps that are ready wait in the *queue* of their action. A worker that has room is offered
  * steps; it *claims* one and gets a token. With the token it completes the step, lets it fail, says that it is
- * still at it, or gives it back. A token is good for one claim: whatever comes with an old one is late, is counted,
+ * still at it, or gives it back. A token is good for one claim: a call with an old one is late, is counted,
  * and changes nothing (W1).
  *
  *     step_queue --> queue.ready --task_claim--> claim --task_complete, task_fail--> step.c walks on
@@ -28,8 +28,8 @@ struct worker;
 
 typedef VEC(char *) name_vec; /* owned */
 
-/* A named queue, as programs know it: what the steps that name it share; line.c. The one without a name is that of steps
- * that name none. */
+/* What programs call a queue (line.c): the steps that name it share its limit and its pause. Steps that name no queue are
+ * in the line whose name is empty. */
 typedef struct line {
     char *name;       /* owned */
     uint32_t most;    /* so many of its steps are with workers at once; 0: any number */
@@ -44,7 +44,7 @@ typedef struct queue {
     binheap ready; /* strands, by rank */
     VEC(struct worker *) workers;
     uint32_t room; /* of its workers, those that are not full */
-    uint32_t near; /* of its workers, those that are no last resort */
+    uint32_t near; /* of its workers, those without `last_resort` */
     uint32_t turn; /* of its workers, the one that is offered something next */
     list_node hot; /* in engine.hot: it has steps that have not been offered */
 } queue;
@@ -79,7 +79,7 @@ typedef struct worker_ops {
     void (*revoke)(struct worker *w, uint64_t token, const char *why);
 } worker_ops;
 
-/* Embedded by its owner, who sets ops, capacity and lines, and zeroes the rest. */
+/* Embedded in a struct of the code that has the worker. That code sets ops, capacity and lines, and zeroes the rest. */
 typedef struct worker {
     const worker_ops *ops;
     const name_vec *lines; /* that it serves; NULL, or none: all */
@@ -111,11 +111,11 @@ hd_status worker_serve(worker *w, const char *action);
 /* It serves the action no more. What it has claimed of it stays claimed. */
 void worker_unserve(worker *w, const char *action);
 void worker_set_capacity(worker *w, uint32_t capacity);
-/* It refused what it was offered, and would take it now. */
+/* The worker has refused what it was offered, and would take it now. */
 void worker_ask_again(worker *w);
-/* It has so many claims more that dispatch.c does not know of: guests. */
+/* The worker has so many claims more that are not in `claims`: steps that it has given to other processes (guest.c). */
 void worker_hold(worker *w, int more);
-/* It serves nothing any more. What it has claimed is lost. */
+/* The worker serves nothing any more. What it has claimed is lost (task_lost). */
 void worker_leave(worker *w);
 
 /* ---- claims */
@@ -131,9 +131,9 @@ hd_status task_fail(struct hd_engine *e, uint64_t token, const char *class_name,
 /* The same with the exception as a value, see hd_attempt_raise. HD_KIND: it is none, and nothing changes. */
 hd_status task_raise(struct hd_engine *e, uint64_t token, hd_value exception);
 hd_status task_heartbeat(struct hd_engine *e, uint64_t token);
-/* Back into the queue, at its place, as if it had not been claimed. */
+/* The step goes back to its place in the queue, as if it had not been claimed. */
 hd_status task_give_back(struct hd_engine *e, uint64_t token);
-/* The worker is gone, nobody knows how far it came: the step is tried again, which does not count as an
+/* The worker is gone, and it is not known how far it came. The step is tried again, which does not count as an
  * attempt; after TASK_LOST_MAX times it fails with ConnectionError. */
 hd_status task_lost(struct hd_engine *e, uint64_t token);
 
@@ -149,7 +149,7 @@ bool task_is_served(const struct hd_engine *e, const strand *s);
 void task_heat_line(struct hd_engine *e, const line *l);
 /* The strand waits for a worker from here on. HD_NOMEM. */
 hd_status task_push(struct hd_engine *e, strand *s, uint64_t rank);
-/* The same for one that its limit has let in. */
+/* The same for a strand that its limit has let in. */
 hd_status task_push_admitted(struct hd_engine *e, strand *s, uint64_t rank);
 /* The strand waits no more, and no worker has it. */
 void task_withdraw(struct hd_engine *e, strand *s);
@@ -163,9 +163,9 @@ uint64_t task_deadline(const struct hd_engine *e);
 void task_fini(struct hd_engine *e);
 /* *may_queue: the strand counts from now on; else it waits for its turn. HD_NOMEM. */
 hd_status limit_enter(struct hd_engine *e, strand *s, uint64_t rank, bool *may_queue);
-/* It counts no more, and waits no more. */
+/* The strand no longer counts in its limit, nor waits there. */
 void limit_leave(struct hd_engine *e, strand *s);
-/* Lets those in for which there was no memory. */
+/* Lets strands in that could not be let in before, for lack of memory. */
 void limit_retry(struct hd_engine *e);
 void limit_fini(struct hd_engine *e);
 

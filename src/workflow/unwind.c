@@ -38,7 +38,7 @@ static bool handle(strand *s, const plan_node *handler, const plan_clause *c, ui
     return walk_along(s, EDGE_GUARD, index);
 }
 
-/* Whether a HANDLER of the strand's function takes it. */
+/* Finds out whether a HANDLER of the strand's function takes the exception; if so the strand goes on there. */
 static bool find_handler(strand *s, ev exception, bool *taken) {
     const plan_function *f = activation_function(s->a);
     uint32_t index, at = strand_node(s)->except;
@@ -70,7 +70,8 @@ static void fail(instance *in, ev exception) {
     instance_end(in, cancelled ? INSTANCE_CANCELLED : INSTANCE_FAILED, exception);
 }
 
-/* The exception leaves the function: back to the CALL, which raises it. False: there is none above. */
+/* The exception leaves the function: the strand goes back to the CALL, which raises it there. False: the function was
+ * not called by another one. */
 static bool leave(strand *s) {
     activation *a = s->a;
     end_others(a, s);
@@ -158,13 +159,14 @@ static bool cancel_strand(strand *s) {
     return !ev_failed(exception) && unwind(s, exception);
 }
 
-/* Raising may begin and end strands: the ones to cancel are written down first. */
+/* Whether the activation is in a branch of the fan, or below one. */
 static bool is_of(const activation *a, const fan *f) {
     while (a && a->fan != f) a = a->caller;
     return a != NULL;
 }
 
-/* Those in the branches of a fan-out; NULL: all. */
+/* Cancels the strands in the branches of a fan-out; NULL: all strands. Raising may begin and end strands, so they are
+ * listed first. */
 static bool cancel_all(instance *in, const fan *within) {
     VEC(strand *) all = { 0 };
     bool ok = true;

@@ -171,7 +171,11 @@ hd_status lab_fail_load(lab_runtime *r, const char *cell, hd_status why) {
 bool lab_refuse(lab_runtime *of, hd_status status) {
     replica *r = lab_replica(of);
     if (list_empty(&r->pending)) return false;
-    return replica_reject(r, LIST_ENTRY(list_first(&r->pending), commit, link), status) == HD_OK;
+    r->polling = true; /* as the authority does it */
+    hd_status refused =
+        replica_reject(r, LIST_ENTRY(list_first(&r->pending), commit, link), status);
+    r->polling = false;
+    return refused == HD_OK;
 }
 
 static const commit *newest(lab *l) {

@@ -158,6 +158,7 @@ static void a_resync_moves_forward_only(void **state) {
     replica *r = lab_replica(b);
     place_id n = lab_cell(b, "n").id;
     lab_heard(b);
+    r->polling = true; /* as the authority does it */
     replica_frame_begin(r, HD_COMMIT_SOURCE);
     assert_status(replica_frame_state(r, n, 1, hd_int(NULL, 7)), HD_OK); /* what we have already */
     assert_status(replica_frame_end(r), HD_OK);
@@ -165,6 +166,7 @@ static void a_resync_moves_forward_only(void **state) {
     replica_frame_begin(r, HD_COMMIT_SOURCE);
     assert_status(replica_frame_state(r, n, 9, (hd_value){ 0 }), HD_OK);
     assert_status(replica_frame_end(r), HD_OK);
+    r->polling = false;
     assert_heard(b, "integrate n=-");
     assert_int_equal(place_named(b, "n")->doc.seq, 9);
 }

@@ -114,7 +114,7 @@ void persistence_creates(scheduler *s, node_id id);
 /* The running node has registered all of its children: rows of other children of it are deleted. */
 void persistence_created(scheduler *s, node_id id);
 
-/* The node has completed a run. Called after every run, so nodes that need no note leave at once. */
+/* The node has completed its first run, or one that is to be noted (NODE_NOTED). */
 void persistence_ran_slow(scheduler *s, node_id id);
 static inline void persistence_ran(scheduler *s, const node *n) {
     if (n->flags & NODE_NOTED) persistence_ran_slow(s, (node_id)(n - s->graph.nodes));

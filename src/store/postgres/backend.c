@@ -1,7 +1,7 @@
 /* backend.c -- connections and transactions of the PostgreSQL backend, and its table of functions.
  *
- * No writer keeps another one out: appending row n is an INSERT whose primary key is n, and the first one has
- * it. A checkpoint locks one row, so that there is one at a time; it does not stand in the way of appends. */
+ * Writers do not lock each other out. Appending row n is an INSERT whose primary key is n: the first writer to insert
+ * it has the row. A checkpoint locks one row, so that there is one checkpoint at a time; appends do not wait for it. */
 #include "store/postgres/backend.h"
 
 #include "base/hash.h"
@@ -101,7 +101,7 @@ static hd_status pg_begin_read(log_store *s) {
     return HD_OK;
 }
 
-/* That another one does the housework is found by the statement that locks it out. */
+/* Whether another process does the housework is found out by the statement that takes the lock for it. */
 static hd_status pg_begin_write(log_store *s, log_durability durability) {
     begin(s, durability == LOG_DURABLE ? CONN_APPEND
              : durability == LOG_SOFT  ? CONN_SOFT
@@ -124,7 +124,7 @@ static hd_status pg_commit(log_store *s) {
     return status;
 }
 
-/* Numbers of documents that were taken in it are given out anew. */
+/* The numbers that the transaction has taken for documents are taken again by the next one. */
 static void pg_rollback(log_store *s) {
     pg_store *mine = pg_of(s);
     if (!pg_in_transaction(s)) return;

@@ -101,7 +101,7 @@ static bool is_lost(const conn *c) { return c->pq.PQstatus(c->c) == CONNECTION_B
 
 static void ignore_notice(void *ctx, const char *message) { (void)ctx, (void)message; }
 
-/* Values in the address stand behind these, and so before them. */
+/* Values in the address come later in the list, so libpq takes those. */
 static PGconn *start(conn *c) {
     const char *const names[] = { "connect_timeout",
                                   "tcp_user_timeout",
@@ -144,7 +144,7 @@ PGresult *conn_exec(conn *c, const char *sql) {
     return NULL;
 }
 
-/* A standby refuses it: there the store is looked at from time to time. */
+/* A standby refuses LISTEN: the runtime then reads the log from time to time. */
 static bool listen_if_possible(conn *c) {
     char sql[64];
     if (!c->channel) return true;
@@ -395,8 +395,8 @@ static bool take_next(conn *c, bool ours, int *nulls) {
     return *nulls < 3;
 }
 
-/* libpq gives no notification out that has come behind a result which nobody has taken: those of what was pushed
- * are taken here, as far as they have come. False: the connection is lost. */
+/* libpq holds a notification back until the results before it have been taken. So the results of pushed statements are
+ * taken here, as far as they have arrived. False: the connection is lost. */
 static bool take_pushed(conn *c) {
     int nulls = 0;
     while (c->syncs && !c->queued && !is_lost(c) && !c->pq.PQisBusy(c->c))

@@ -154,7 +154,7 @@ static hd_status take_found(pg_store *s) {
     return status;
 }
 
-/* Those without a row are known to have none. The caller's names do not last, so they are copied. */
+/* Of names without a row it is then known that they have none. The names are copied: the caller's do not last. */
 static hd_status note_missing(pg_store *s, const doc_name *name) {
     assert(!find_fetched(s, name));
     size_t texts = (size_t)name->space_length + name->id_length + name->instance_length;

@@ -24,7 +24,7 @@ static int due_in_ms(const pg_store *s) {
     return s->tell_ns <= latest ? 0 : (int)((s->tell_ns - latest) / 1000000) + 1;
 }
 
-/* Behind what was waited for, in an implicit transaction of its own, and not waited for. */
+/* Sends the NOTIFY after the answers that were waited for, in an implicit transaction of its own. It is not waited for. */
 static void notify(pg_store *s) {
     char row[24];
     conn_args a = { 0 };
@@ -38,8 +38,8 @@ static void notify(pg_store *s) {
     if (!conn_send(&s->conn, PG_NOTIFY, &a)) conn_push(&s->conn);
 }
 
-/* In the mode of an append, a statement that is not part of it would begin a snapshot: so the notification goes
- * out when the transaction has ended. */
+/* While a transaction appends, any other statement would begin a snapshot. So the notification is sent when the
+ * transaction has ended. */
 void pg_tell(pg_store *s, uint64_t row) {
     assert(row && s->conn.mode == CONN_APPEND);
     s->appended = row;
@@ -87,7 +87,8 @@ void pg_listen_close(pg_store *s) {
 
 int pg_notify_fd(log_store *s) { return pg_of(s)->set; }
 
-/* The server tells of commits without being asked again. After a loss the connection has another socket. */
+/* LISTEN stays in force, so there is nothing to ask for again. A connection that was lost and made anew has another
+ * socket. */
 bool pg_notify_arm(log_store *s) {
     watch_socket(pg_of(s)); /* it fails where the socket is in the set already */
     return true;

@@ -38,7 +38,7 @@ static hd_status tell_texts(conn *c, const PGresult *r, log_text_fn fn, void *ct
     return status;
 }
 
-/* Whoever reads the log in a transaction asks for the numbers as well. */
+/* A transaction that reads the log needs the numbers as well: they come in the same round trip. */
 static hd_status send_numbers(pg_store *s) {
     bool wanted = !s->numbers_known && s->conn.mode != CONN_FREE;
     return wanted ? conn_send(&s->conn, PG_NUMBERS, NULL) : HD_OK;

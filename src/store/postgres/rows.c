@@ -1,7 +1,7 @@
 /* rows.c -- the tables session, reader and presence.
  *
  * Runtimes are on several machines, so a row of `reader` says when its runtime was last heard of, by the clock of
- * the database. One that was taken for dead and lives has its row again with its next report. */
+ * the database. A runtime that was taken for dead, and lives, writes its row again with its next report. */
 #include "store/postgres/store.h"
 
 #include <assert.h>
@@ -57,7 +57,7 @@ hd_status pg_each_reader(log_store *s, reader_row_fn fn, void *ctx) {
     return conn_each(conn_of(s), PG_READERS, NULL, tell_reader, &(reader_reading){ fn, ctx });
 }
 
-/* Along with an append it is written on its own, since that reads in a transaction that cannot write. */
+/* During an append the transaction is a reading one, which cannot write: the row is written outside of it. */
 hd_status pg_put_reader(log_store *s, const char *session, uint64_t position) {
     conn *c = conn_of(s);
     conn_args a = { 0 };

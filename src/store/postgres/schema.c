@@ -74,7 +74,7 @@ static hd_status look_inside(conn *c, look *out) {
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* Two programs that make one store at the same moment: the second one fails, and finds it made. */
+/* If two programs make one store at the same moment, the second one fails here, and then finds the store made. */
 static hd_status make(conn *c) {
     char head[256];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));

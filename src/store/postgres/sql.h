@@ -1,4 +1,4 @@
-/* sql.h -- every statement that is sent, by name.
+/* sql.h -- the statements that are sent while a store is open, by name. Opening one sends others (conn.c, schema.c).
  *
  * Statements are prepared when a connection first uses them. Types of parameters: n a number (bigint), t a
  * text, b a boolean, y bytes, T an array of texts. Results come in binary form. */

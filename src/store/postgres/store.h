@@ -51,8 +51,8 @@ static inline conn *conn_of(const log_store *s) { return &pg_of(s)->conn; }
 
 /* ---- The tables (schema.c) */
 
-/* Makes the tables where they are missing, if `create`, and refuses what is no store of ours, or cannot be
- * written although it is to be. */
+/* Makes missing tables, if `create`. Refuses a schema that is no store of heddle, and one that this user cannot write
+ * although `writes`. */
 hd_status pg_schema_check(conn *c, bool create, bool writes, hd_error *error);
 
 /* ---- log, meta, space (log.c) */
@@ -122,7 +122,7 @@ void pg_listen_close(pg_store *s);
 int pg_notify_fd(log_store *s);
 bool pg_notify_arm(log_store *s);
 bool pg_notify_take(log_store *s, uint64_t position);
-/* A row was appended: a notification is to follow, behind the append and not part of it. */
+/* A row was appended: notes that a NOTIFY is to be sent, after the append and outside of its transaction. */
 void pg_tell(pg_store *s, uint64_t row);
 bool pg_has_work(const log_store *s);
 void pg_work(log_store *s);

@@ -1,4 +1,4 @@
-/* url.c -- taking an address apart. libpq looks for mistakes in it; here only what must be known is found. */
+/* url.c -- taking an address apart. libpq checks the address; this file finds the schema, the password and what is shown. */
 #include "store/postgres/url.h"
 
 #include <assert.h>
@@ -139,7 +139,7 @@ static hd_status split(url *u, const char *name, hd_error *error) {
     return status;
 }
 
-/* libpq would take it for parts of the address, and quote them in its messages. */
+/* libpq would take such bytes for parts of the address, and quote them in its messages. */
 static hd_status refuse_password(const url *u, const char *name, hd_error *error) {
     span password = user_password(name);
     if (!password.length || strcspn(password.at, "/?@") >= password.length) return HD_OK;
