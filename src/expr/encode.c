@@ -162,8 +162,10 @@ static hd_value encode_error(encoder *e, ev v) {
     const exc *x = v.exc;
     hd_value out = tagged(e, "$error", hd_string(e->pool, class_name(e->w, v)));
     ev message = exc_message(e->w, v);
-    if (ev_failed(message)) return failed(e);
-    out = hd_object_set(e->pool, out, "message", encode_text(e, message.text));
+    if (ev_failed(message) && e->w->status) return failed(e);
+    if (ev_failed(message))
+        (void)raise_catch(e->w); /* of an object that has no text here: its arguments say all */
+    else out = hd_object_set(e->pool, out, "message", encode_text(e, message.text));
     out = hd_object_set(e->pool, out, "args",
                         encode_items(e, x->args.tuple->items, x->args.tuple->count));
     if (x->attrs.kind == EV_DICT)

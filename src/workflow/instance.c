@@ -6,6 +6,8 @@
 
 #include "base/env.h"
 #include "expr/dict.h"
+#include "expr/encode.h"
+#include "expr/raise.h"
 
 static uint32_t next_number(instance *in) {
     in->number_changed = true;
@@ -298,8 +300,23 @@ hd_status instance_open(world *w, plan *p, instance **out) {
     return HD_OK;
 }
 
+/* What ends an instance is stored. If it cannot be, because it contains itself, what encoding it raises ends the instance. */
+static ev result_to_store(instance *in, instance_status *status, ev result) {
+    hd_pool *pool;
+    bool plain = result.kind <= EV_TYPE || result.kind == EV_STR || result.kind == EV_BYTES;
+    if (plain || hd_pool_open(in->heap, &pool)) return result;
+    bool crosses = hd_value_exists(encode_value(in->w, pool, result));
+    hd_pool_close(pool);
+    if (crosses || in->w->status) return result;
+    ev error = raise_catch(in->w);
+    if (error.kind != EV_EXC) return result;
+    if (*status == INSTANCE_DONE) *status = INSTANCE_FAILED;
+    return error;
+}
+
 void instance_end(instance *in, instance_status status, ev result) {
     assert(!instance_is_over(in) && status >= INSTANCE_DONE);
+    result = result_to_store(in, &status, result);
     in->status = status;
     in->status_changed = true;
     world_ref(result);

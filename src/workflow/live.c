@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "expr/encode.h"
+#include "expr/raise.h"
 #include "value/key.h"
 #include <stdio.h>
 
@@ -215,13 +216,15 @@ static void write_off(live *l, const hd_error *error) {
     hd_engine *e = l->e;
     hd_tx *tx;
     env_log(e->env, HD_LOG_ERROR, "workflow instance %s cannot go on: %s", l->id, error->message);
-    if (hd_value_exists(l->record) || e->rt->open || engine_begin(e, &tx)) return;
+    bool fresh = hd_value_exists(l->record);
+    if ((fresh && error->status == HD_LIMIT) || e->rt->open || engine_begin(e, &tx)) return;
     hd_tx_set_group(tx, 0); /* the listener hears of it, and tells those that wait */
     hd_cell doc = { l->doc };
     hd_pool *pool = hd_tx_pool(tx);
     hd_value why = hd_object_set(pool, hd_object(), "$error", hd_string(pool, "SystemError"));
     why = hd_object_set(pool, why, "message", hd_string(pool, error->message));
     hd_status status = engine_fence(tx, l->shard);
+    if (!status && fresh) status = hd_tx_set(tx, doc, l->record);
     if (!status) status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "error"), why);
     if (!status)
         status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "status"), hd_string(pool, "stalled"));
@@ -575,11 +578,15 @@ static uint64_t done_through(const hd_engine *e) {
 }
 
 /* What it has changed cannot be stored, also not alone: running on from what is stored would lead here again. */
-static void drop_long(live *l) {
+static void drop(live *l, hd_status status, const char *why) {
     hd_error error;
-    env_error(&error, HD_LIMIT, "what it has changed at once is longer than the store takes");
+    env_error(&error, status, "%s", why);
     write_off(l, &error);
     live_free(l);
+}
+
+static void drop_long(live *l) {
+    drop(l, HD_LIMIT, "what it has changed at once is longer than the store takes");
 }
 
 static void note_duration(hd_engine *e, const flight *f) {
@@ -678,8 +685,8 @@ static bool has_families(const hd_engine *e) {
 }
 
 /* All that has changed, in one transaction. Messages are forgotten here: a refusal of the commit makes the engine
- * look at the inbox again. */
-static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx) {
+ * look at the inbox again. `unfit`: an instance with a value that has no form in the store. */
+static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
     hd_status status = remove_messages(tx, e->spent.items, e->spent.count);
     for (uint32_t i = 0; i < e->shard_count && e->spent.count && !status; i++)
         if (e->shards[i].runs) status = engine_fence(tx, &e->shards[i]);
@@ -691,6 +698,7 @@ static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx) {
         live *l = e->changed.items[i];
         if (!is_taken(e, f, l, families)) continue;
         status = store(tx, l);
+        if (status == HD_KIND || status == HD_FAILED) *unfit = l; /* of the encoder */
         if (status) break;
         vec_swap_remove(&e->changed, i);
         l->changed = l->stored = false;
@@ -719,6 +727,17 @@ static void lose_changed(hd_engine *e, bool kin_only) {
 static void lose_all(hd_engine *e, flight *f) {
     for (live *l; (l = take_off(f));) live_lost(l);
     lose_changed(e, false);
+}
+
+/* The others must not wait for ever because of one. */
+static void drop_unfit(live *l) {
+    live_vec *changed = &l->e->changed;
+    uint32_t i = 0;
+    (void)raise_catch(l->e->w);
+    while (changed->items[i] != l) i++;
+    vec_swap_remove(changed, i);
+    l->changed = false;
+    drop(l, HD_KIND, "it has a value that cannot be stored");
 }
 
 static flight *free_flight(hd_engine *e) {
@@ -766,12 +785,14 @@ void live_commit_group(hd_engine *e) {
 
 hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
     flight *f = free_flight(e);
-    hd_status status = store_all(e, f, tx);
+    live *unfit = NULL;
+    hd_status status = store_all(e, f, tx, &unfit);
     if (status) {
         hd_tx_abort(tx);
+        if (unfit) drop_unfit(unfit);
         lose_all(e, f);
         away_lost(e);
-        return status;
+        return unfit ? HD_OK : status;
     }
     forget_messages(e, e->spent.items, e->spent.count);
     vec_clear(&e->spent);

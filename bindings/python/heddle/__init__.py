@@ -45,6 +45,7 @@ from ._heddle import (Error, FailedError, InputError, NoVerdictError, PendingErr
                       TransientError, UsageError, Value)
 from .cell import Cell
 from .link import Link
+from .space import Space
 from .store import Event, Store, Transaction
 
 __version__ = _heddle.version
@@ -63,7 +64,7 @@ _os.register_at_fork(after_in_child=_heddle.after_fork)
 def open(file: Optional[str] = None, *, durability: str = "full", read_only: bool = False, must_exist: bool = False,
          keep_history: bool = False, principal: Optional[str] = None, session: Optional[str] = None, strict: bool = True,
          worker: bool = True, space: str = "main", inspect: bool = True, queues: Optional[Sequence[str]] = None,
-         keep: Optional[Keep | timedelta] = None) -> Store:
+         keep: Optional[Keep | timedelta] = None, shards: int = 0) -> Store:
     """Opens a store: a SQLite file, which is created where it does not exist; ``postgresql://...`` for a database on a
     server; without a name one in memory.
 
@@ -78,10 +79,14 @@ def open(file: Optional[str] = None, *, durability: str = "full", read_only: boo
 
     ``keep``: how long instances of workflows stay in the store when they are over, a timedelta or a :class:`Keep`. It counts for
     ends that come while this program runs the workflows, and for classes without ``keep`` of their own. Default: for ever.
+
+    ``shards``: into how many parts the instances of the space are divided, so that several programs run them, each some of
+    the parts; four times as many as there are programs is a good number. The store keeps the number; 0 is that of the
+    store, 1 in a new one.
     """
     return Store(file, durability=durability, read_only=read_only, must_exist=must_exist, keep_history=keep_history,
                  principal=principal, session=session, strict=strict, worker=worker, space=space, inspect=inspect,
-                 queues=queues, keep=keep)
+                 queues=queues, keep=keep, shards=shards)
 
 
 # What workflows need is loaded when it is first asked for.
@@ -127,6 +132,6 @@ if TYPE_CHECKING:
     from .workflows import Workflow, workflow
 
 __all__ = ["Action", "Attempt", "Build", "Cell", "CompileError", "Error", "Event", "FailedError", "Handle", "InputError", "Keep", "Link",
-           "NoVerdictError", "Pattern", "PendingError", "Piece", "Queue", "RefusedError", "RetryPolicy", "Schedule", "StaleError",
+           "NoVerdictError", "Pattern", "PendingError", "Piece", "Queue", "RefusedError", "RetryPolicy", "Schedule", "Space", "StaleError",
            "Store", "Timeline", "Transaction", "TransientError", "Unsupported", "UsageError", "Value", "Workflow", "WorkflowCancelled", "action", "attempt", "log",
            "now", "open", "pattern", "random", "signal", "uuid", "workflow"]

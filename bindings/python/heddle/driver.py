@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from typing import Callable, Optional
+from typing import Any, AsyncGenerator, Callable, Optional
 
 from ._heddle import Runtime
 
@@ -14,12 +14,16 @@ class Driver:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self.loop: Optional[asyncio.AbstractEventLoop] = None
-        self.busy: Callable[[], bool] = lambda: False
-        self.moved: Callable[[asyncio.AbstractEventLoop], None] = lambda loop: None
+        self.busy: list[Callable[[], bool]] = []
+        """Whether actions run."""
+        self.moved: list[Callable[[asyncio.AbstractEventLoop], None]] = []
         """Told when another loop than before drives the runtime."""
+        self.ended: list[Callable[[asyncio.AbstractEventLoop], None]] = []
+        """Told when the loop is about to be closed."""
         self._soon: Optional[asyncio.Handle] = None
         self._timer: Optional[asyncio.TimerHandle] = None
         self._quiet = 0
+        self._end: Optional[AsyncGenerator[None, None]] = None
         self._context = contextvars.copy_context()
         """Pumps begin actions: these must not see the variables of whoever happened to wake the driver."""
 
@@ -30,13 +34,32 @@ class Driver:
             self.detach()
             self._context.run(loop.add_reader, self.runtime.fd(), self._pump)
             self.loop = loop
+            self._watch_end(loop)
             self.runtime.on_work = self._wake
             self._wake()
-            self.moved(loop)
+            for tell in self.moved:
+                tell(loop)
         return loop
+
+    def _watch_end(self, loop: asyncio.AbstractEventLoop) -> None:
+        """asyncio.run closes the loop's generators before the loop itself: from then on nothing may begin on it."""
+        async def until_the_end() -> AsyncGenerator[None, None]:
+            try:
+                yield
+            finally:
+                if self.loop is loop:
+                    self._end = None
+                    self.detach()
+                    for tell in self.ended:
+                        tell(loop)
+        self._end = until_the_end()
+        _step(self._end.__anext__())
 
     def detach(self) -> None:
         loop, self.loop = self.loop, None
+        end, self._end = self._end, None
+        if end is not None:
+            _step(end.aclose())
         if loop is None:
             return
         for handle in (self._soon, self._timer):
@@ -94,10 +117,18 @@ class Driver:
         """Virtual time passes when nothing else happens: no action runs, and the loop has gone round without news."""
         assert self.loop is not None
         self._quiet += 1
-        if self.busy():
+        if any(busy() for busy in self.busy):
             return
         if self._quiet > 3:
             self._quiet = 0
             self.runtime.advance(due)
         if self._soon is None:
             self._soon = self.loop.call_soon(self._pump, context=self._context)
+
+
+def _step(awaitable: Any) -> None:
+    """Runs what does not wait."""
+    try:
+        awaitable.send(None)
+    except (StopIteration, StopAsyncIteration):
+        pass

@@ -29,20 +29,21 @@ class Flows:
     """The engine of a store, opened when a workflow is first asked for."""
 
     def __init__(self, store: Store, space: str, observer: bool, serves: bool,
-                 queues: Optional[tuple[str, ...]] = None, keep: Union[Keep, timedelta, None] = None) -> None:
+                 queues: Optional[tuple[str, ...]] = None, keep: Union[Keep, timedelta, None] = None, shards: int = 0) -> None:
         self.store = store
         self.driver = store._driver_()
         self.actions = Actions(self)
-        self.driver.busy = lambda: bool(self.actions.running)
+        self.driver.busy.append(lambda: bool(self.actions.running))
         kept = keep_of(keep, "keep") or Keep()
         self.engine: _heddle.Engine = store._runtime.engine(
             self.actions.begin, self.actions.revoke, space=space, observer=observer, queues=queues,
-            keep_ms=int(kept.seconds * 1000), keep_most=kept.most or 0)
+            keep_ms=int(kept.seconds * 1000), keep_most=kept.most or 0, shards=shards)
         self.complete: Callable[[Any, Any], Any] = self.engine.complete
         self.fail: Callable[[Any, BaseException], Any] = self.engine.fail
         self.heartbeat: Callable[[Any], Any] = self.engine.heartbeat
         self.give_back: Callable[[Any], Any] = self.engine.give_back
-        self.driver.moved = self.actions.moved
+        self.driver.moved.append(self.actions.moved)
+        self.driver.ended.append(self.actions.ended)
         self.registered: dict[str, Compiled] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
         """For results."""

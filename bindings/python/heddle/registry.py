@@ -49,9 +49,16 @@ def compiled_of(workflow: Any) -> Compiled:
     from a workflow is none before it is decorated, too: it may have another ``run``."""
     found = vars(workflow).get("__heddle__") if isinstance(workflow, type) else workflow
     if not hasattr(found, "bind"):
-        name = getattr(workflow, "__name__", repr(workflow))
-        derives = isinstance(workflow, type) and hasattr(workflow, "explain")
-        advice = "put @workflow above its class" if derives else "give a class that derives from heddle.Workflow, below @workflow"
-        raise TypeError(f"{name} is no workflow: {advice}")
+        raise TypeError(missing(workflow))
     compiled: Compiled = found
     return compiled
+
+
+def missing(workflow: Any) -> str:
+    """What is wrong with something that is no workflow."""
+    name = getattr(workflow, "__name__", repr(workflow))
+    if not isinstance(workflow, type) and hasattr(workflow, "__heddle__"):
+        return f"give the class, not an object of it: store.run({type(workflow).__name__}, ...)"
+    derives = isinstance(workflow, type) and hasattr(workflow, "explain")
+    advice = "put @workflow above its class" if derives else "give a class that derives from heddle.Workflow, below @workflow"
+    return f"{name} is no workflow: {advice}"

@@ -163,6 +163,12 @@ class Actions:
             if attempt._task is not None and attempt._task.get_loop() is not loop:
                 self._give_back(token)
 
+    def ended(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The loop is about to be closed: what was begun on it since its tasks were cancelled is cancelled too."""
+        for attempt in self.running.values():
+            if attempt._task is not None and attempt._task.get_loop() is loop:
+                attempt._task.cancel("the loop ends")
+
     # ---- Heartbeats, and attempts that are taken back
 
     def _keep_beating(self, token: Any, attempt: Attempt, seconds: float) -> None:

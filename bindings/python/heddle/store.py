@@ -10,6 +10,7 @@ from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable
 
 from . import _heddle
 from .cell import Cell, model_of
+from .space import Space, Workflows
 from .why import Graph, Why, WhyNot
 
 if TYPE_CHECKING:
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from .driver import Driver
-    from .flows import Flows, Handle
+    from .flows import Flows
     from .keeping import Keep
     from .patterns import Pattern, Piece
-    from .registry import Runs
-    from .schedules import CatchUp, Moment, Overlap, Queue, Schedule, Seconds
+    from .schedules import Moment, Seconds
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -164,7 +164,7 @@ def _close_all() -> None:
             _logger().debug("a store that was open at the end could not be closed: %s", error)
 
 
-class Store:
+class Store(Workflows):
     """What :func:`heddle.open` returns. It belongs to the thread that opened it.
 
     Use it as a context manager, ``with`` or ``async with``; either closes it, which waits until everything is stored.
@@ -174,13 +174,9 @@ class Store:
                  must_exist: bool = False, keep_history: bool = False, principal: Optional[str] = None,
                  session: Optional[str] = None, strict: bool = True, worker: bool = True, space: str = "main",
                  inspect: bool = True, queues: Optional[Sequence[str]] = None, keep: Optional[Keep | timedelta] = None,
-                 clock: Optional[float] = None) -> None:
+                 shards: int = 0, clock: Optional[float] = None) -> None:
         if durability not in ("full", "normal"):
             raise ValueError('durability is "full" or "normal"')
-        if keep is not None:
-            from .keeping import keep_of
-
-            keep = keep_of(keep, "keep")
         self.file = file
         self._runtime = _heddle.Runtime(
             file, normal=durability == "normal", read_only=read_only, must_exist=must_exist, keep_history=keep_history,
@@ -189,11 +185,9 @@ class Store:
         self._runtime.failed = self._failed
         _open.add(self)
         self._driver: Optional[Driver] = None
-        self._flows: Optional[Flows] = None
-        self._space = space
+        self._spaces: dict[str, Space] = {}
         self._observer = not worker
-        self._queues = None if queues is None else tuple(queues)
-        self._keep = keep
+        self._own = self.space(space, shards=shards, queues=queues, keep=keep)
         self._error_handlers: list[Callable[[str, BaseException], object]] = []
         self._patterns: dict[str, Pattern] = {}
         self._stopped = False
@@ -215,8 +209,9 @@ class Store:
 
     def close(self) -> None:
         """Waits until everything is stored, and closes. Actions that run are cancelled; they run again next time."""
-        if self._flows is not None:
-            self._flows.close()
+        for space in self._spaces.values():
+            if space._flows is not None:
+                space._flows.close()
         if self._driver is not None:
             self._driver.detach()
         self._runtime.close()
@@ -548,125 +543,22 @@ class Store:
         """Counters: nodes, runs, commits, documents, values in memory."""
         return self._runtime.stats()
 
-    # ---- Workflows
+    # ---- Workflows (Workflows has the rest)
 
     def _flows_(self, serves: bool = True) -> Flows:
-        if self._flows is None:
-            from .flows import Flows
+        return self._own._flows_(serves)
 
-            self._flows = Flows(self, self._space, self._observer, serves, self._queues, self._keep)
-        return self._flows
+    def space(self, name: str, *, shards: int = 0, queues: Optional[Sequence[str]] = None,
+              keep: Optional[Keep | timedelta] = None) -> Space:
+        """The workflows of another space: ``await store.space("tenant-7").run(Checkout, order)``. This program runs them, too, from
+        the first use on. The options are as for :func:`heddle.open`, and those of the first call count."""
+        found = self._spaces.get(name)
+        if found is None:
+            if not isinstance(shards, int) or not 0 <= shards <= 1024:
+                raise ValueError(f"shards is a number from 1 to 1,024, or 0 for that of the store, not {shards!r}")
+            if keep is not None:
+                from .keeping import keep_of
 
-    def register(self, *workflows: Any) -> None:
-        """Workflows that others start by name (the command line, other programs), and whose instances go on here."""
-        from .registry import compiled_of
-
-        for workflow in workflows:
-            self._flows_().register(compiled_of(workflow))
-
-    def options(self, *, key: Optional[str] = None, priority: int = 0, progress: bool = False,
-                queue: Optional[str] = None) -> Starter:
-        """``await store.options(key="order-17").start(Checkout, order)``: two starts with one key are one instance.
-        Higher priorities go first; ``queue`` is that of the steps that name none; ``progress`` shows a line in the terminal."""
-        return Starter(self, key, priority, progress, queue)
-
-    async def start(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:
-        """Starts an instance; it is stored when this returns."""
-        return await Starter(self).start(workflow, *args, **inputs)
-
-    async def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
-        """Starts an instance and waits for its result; raises what the workflow raises."""
-        return await Starter(self).run(workflow, *args, **inputs)
-
-    def handle(self, id: str) -> Handle[Any]:
-        """The instance of this id, "name/key"."""
-        from .flows import Handle
-
-        return Handle(self._flows_(), id)
-
-    def instances(self, workflow: Any = None, *, status: Optional[str] = None, after: Optional[str] = None,
-                  limit: int = 0) -> list[tuple[str, str]]:
-        """``(id, status)`` of instances, in order of id."""
-        from .registry import compiled_of
-
-        name = workflow if workflow is None or isinstance(workflow, str) else compiled_of(workflow).name
-        return self._flows_().engine.list(status=status, name=name, after=after, limit=limit)
-
-    async def prune(self, older_than: Seconds, workflow: Any = None, *, status: Optional[str] = None) -> int:
-        """Deletes instances that ended longer ago than that, with their journals; returns how many. ``workflow`` and
-        ``status`` ("done", "failed", "cancelled") choose. The keys of those that are gone may be used again."""
-        from .schedules import seconds
-
-        flows = self._flows_()
-        flows.driver.attach()
-        until = (self._runtime.now() - seconds(older_than)) * 1000
-        removed = 0
-        for id, state in self.instances(workflow, status=status):
-            if state in ("done", "failed", "cancelled") and flows.engine.state(id).get("finished", until) < until:
-                flows.engine.remove(id)
-                removed += 1
-        return removed
-
-    def schedule(self, name: str, *, cron: Optional[str] = None, zone: Optional[str] = None, every: Optional[Seconds] = None,
-                 begin: Optional[Moment] = None, until: Optional[Moment] = None, jitter: Optional[Seconds] = None,
-                 overlap: Overlap = "skip", catch_up: CatchUp = "last", window: Optional[Seconds] = None,
-                 priority: int = 0) -> Schedule:
-        """``await store.schedule("nightly", cron="30 2 * * *", zone="Europe/Berlin").start(Report)``: starts a workflow at
-        certain times, whichever program runs the space then. ``store.schedule("nightly")`` alone is the one that is stored.
-
-        ``cron`` is minute, hour, day of the month, month, day of the week, or @hourly, @daily, ...; ``every`` is an interval
-        instead. ``overlap`` says what is done while the instance before is not over: "skip", "queue" one, "allow", "cancel"
-        it. ``catch_up`` says which of the times are started that came while no program ran: the "last", "all", "none" that
-        is late by more than ``window`` (60 seconds)."""
-        from .schedules import Schedule, moment, seconds
-
-        times = {"cron": cron, "zone": zone, "every": seconds(every), "begin": moment(begin), "until": moment(until),
-                 "jitter": seconds(jitter), "overlap": overlap, "catch_up": catch_up, "window": seconds(window),
-                 "priority": priority}
-        return Schedule(self._flows_(), name, times)
-
-    def schedules(self) -> list[str]:
-        """The names of the schedules that are stored."""
-        return self._flows_().engine.schedules()
-
-    def queue(self, name: str) -> Queue:
-        """The queue of this name. ``await store.queue("gpu").set(most=2)`` bounds how many of its steps run at once."""
-        from .schedules import Queue
-
-        return Queue(self._flows_(), name)
-
-    def serve(self, socket: Optional[str] = None) -> str:
-        """Lets workers in other processes connect (``heddle-worker``); returns the socket's path."""
-        return self._flows_().listen(socket)
-
-
-class Starter:
-    """How an instance is started: what :meth:`Store.options` returns."""
-
-    def __init__(self, store: Store, key: Optional[str] = None, priority: int = 0, progress: bool = False,
-                 queue: Optional[str] = None) -> None:
-        self._store, self._key, self._priority, self._progress, self._queue = store, key, priority, progress, queue
-
-    async def start(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:
-        """Starts an instance; it is stored when this returns."""
-        handle = self._begin(workflow, args, inputs)
-        await handle._flows.stored()
-        return handle
-
-    def _begin(self, workflow: Any, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> Handle[Any]:
-        from .flows import Handle
-        from .registry import compiled_of
-
-        flows = self._store._flows_()
-        flows.driver.attach()
-        return Handle(flows, flows.start(compiled_of(workflow), args, inputs, self._key, self._priority, self._queue))
-
-    async def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
-        """Starts an instance and waits for its result; raises what the workflow raises."""
-        handle: Handle[T] = self._begin(workflow, args, inputs)
-        if not self._progress:
-            return await handle.result()
-        from .progress import shown
-
-        result: T = await shown(handle)
-        return result
+                keep = keep_of(keep, "keep")
+            found = self._spaces[name] = Space(self, name, None if queues is None else tuple(queues), keep, shards)
+        return found

@@ -339,7 +339,8 @@ def _error(name: str, body: dict[str, Any]) -> BaseException:
     validation = attrs.pop("__validation__", None)
     error = None if validation is None else _validation_error(cls, validation)
     if error is None:
-        error = _new_error(cls, body.get("args") or ([] if validation is None else [body.get("message", "")]))
+        message = [body["message"]] if "message" in body and ("args" not in body or validation is not None) else []
+        error = _new_error(cls, body.get("args") or message)
     for key, value in attrs.items():
         try:
             setattr(error, key, value)

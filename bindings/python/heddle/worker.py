@@ -276,11 +276,6 @@ def all_actions() -> dict[str, Any]:
     return {name: action for compiled in registry.known() for name, action in compiled.actions.items()}
 
 
-def socket_of(store: Store) -> str:
-    suffix = "-workers" if store._space == "main" else f"-workers-{store._space}"
-    return f"{store.file}{suffix}"
-
-
 async def work(store: Store, path: str, room: int, queues: Optional[Sequence[str]]) -> None:
     """What a worker process does."""
     connection = Connection(path, all_actions(), f"python {os.getpid()}", room, queues)
@@ -316,7 +311,8 @@ async def _keep_one(command: list[str], stopping: asyncio.Event, children: set[a
             pass
 
 
-async def supervise(store: Store, target: str, processes: int, room: int, queues: Optional[Sequence[str]]) -> None:
+async def supervise(store: Store, target: str, processes: int, room: int, queues: Optional[Sequence[str]],
+                    space: Optional[str] = None) -> None:
     """An engine without actions of its own, and the processes that do them."""
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -330,7 +326,7 @@ async def supervise(store: Store, target: str, processes: int, room: int, queues
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     async with store:
-        flows = store._flows_(serves=False)
+        flows = (store if space is None else store.space(space))._flows_(serves=False)
         for compiled in registry.known():
             flows.register(compiled)
         path = flows.listen(None if "://" not in str(store.file) else _socket_elsewhere())
@@ -353,6 +349,7 @@ def parse(arguments: Optional[list[str]]) -> argparse.Namespace:
     parser.add_argument("--room", type=int, default=64, metavar="N", help="so many actions at once in each (64)")
     parser.add_argument("--queue", action="append", metavar="NAME", help='only steps of this queue, and of others so named '
                         '("" is the queue of steps that name none); default: of all')
+    parser.add_argument("--space", metavar="NAME", help="the space whose workflows are run; default: that of the store")
     parser.add_argument("--child", metavar="SOCKET", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -363,7 +360,7 @@ def main(arguments: Optional[list[str]] = None) -> int:
     if options.child:
         asyncio.run(work(store, options.child, options.room, options.queue))
     else:
-        asyncio.run(supervise(store, options.target, options.processes, options.room, options.queue))
+        asyncio.run(supervise(store, options.target, options.processes, options.room, options.queue, options.space))
     return 0
 
 

@@ -87,6 +87,11 @@ class Workflow:
     keep: ClassVar[Union[Keep, timedelta, None]] = None
     __heddle__: ClassVar[Compiled]
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Workflow:
+        if "__heddle__" not in cls.__dict__:
+            raise TypeError(registry.missing(cls))
+        return super().__new__(cls)
+
     async def run(self, *args: Any, **kwargs: Any) -> Any:
         """What the workflow does; its parameters are the inputs."""
         raise NotImplementedError("a workflow has a method `async def run(self, ...)`")

@@ -315,11 +315,12 @@ static PyObject *engine_stats(PyObject *object, PyObject *unused) {
     (void)unused;
     if (!engine_usable(self)) return NULL;
     hd_engine_stat(self->engine, &s);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "started", s.started,
-                         "finished", s.finished, "steps", s.steps, "attempts", s.attempts,
-                         "retries", s.retries, "lost", s.lost, "duplicates", s.duplicates,
-                         "commits", s.commits, "removed", s.removed, "ready", s.ready, "running",
-                         s.running, "timers", s.timers);
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "started",
+                         s.started, "finished", s.finished, "steps", s.steps, "attempts",
+                         s.attempts, "retries", s.retries, "lost", s.lost, "duplicates",
+                         s.duplicates, "commits", s.commits, "removed", s.removed, "ready", s.ready,
+                         "running", s.running, "timers", s.timers, "open", s.open, "shards",
+                         s.shards);
 }
 
 static PyObject *engine_cell(PyObject *object, PyObject *id) {
@@ -359,17 +360,18 @@ static bool names_of(PyObject *from, const char ***out) {
 }
 
 PyObject *runtime_engine(PyObject *object, PyObject *args, PyObject *kw) {
-    static char *names[] = { "begin",  "revoked", "space",     "observer",
-                             "queues", "keep_ms", "keep_most", NULL };
+    static char *names[] = { "begin",   "revoked",   "space",  "observer", "queues",
+                             "keep_ms", "keep_most", "shards", NULL };
     runtime_object *owner = (runtime_object *)object;
     PyObject *begin_, *revoked_, *queues_ = NULL;
     const char *space = NULL, **queues;
     int observer = 0;
+    unsigned shards = 0;
     unsigned long long keep_ms = 0, keep_most = 0;
     hd_error error = { 0 };
     if (!runtime_usable(owner) ||
-        !PyArg_ParseTupleAndKeywords(args, kw, "OO|$zpOKK", names, &begin_, &revoked_, &space,
-                                     &observer, &queues_, &keep_ms, &keep_most))
+        !PyArg_ParseTupleAndKeywords(args, kw, "OO|$zpOKKI", names, &begin_, &revoked_, &space,
+                                     &observer, &queues_, &keep_ms, &keep_most, &shards))
         return NULL;
     PyTypeObject *type = owner->st->engine_type;
     engine_object *self = (engine_object *)object_alloc(type);
@@ -383,7 +385,8 @@ PyObject *runtime_engine(PyObject *object, PyObject *args, PyObject *kw) {
                                       .observer = observer,
                                       .queues = queues,
                                       .keep_ms = keep_ms,
-                                      .keep_most = keep_most };
+                                      .keep_most = keep_most,
+                                      .shards = shards };
         status = hd_engine_open(owner->rt, &options, &self->engine, &error);
     }
     PyMem_Free(queues);
@@ -392,7 +395,8 @@ PyObject *runtime_engine(PyObject *object, PyObject *args, PyObject *kw) {
         return raise_status(owner, status, &error);
     }
     hd_engine_set_revoked(self->engine, revoked, self);
-    owner->engine = self;
+    self->next = owner->engines;
+    owner->engines = self;
     return (PyObject *)self;
 }
 
@@ -415,8 +419,10 @@ static void forget_callbacks(engine_object *self) {
 
 static void engine_end(engine_object *self) {
     if (self->engine && self->owner->rt) {
+        engine_object **at = &self->owner->engines;
         hd_engine_close(self->engine);
-        self->owner->engine = NULL;
+        while (*at != self) at = &(*at)->next;
+        *at = self->next;
     }
     self->engine = NULL;
     forget_callbacks(self);

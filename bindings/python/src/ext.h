@@ -53,8 +53,8 @@ typedef struct runtime_object {
     unsigned long thread; /* that opened it */
     uint64_t forks;       /* module_state.forks at open */
     hd_tx *tx;            /* the transaction that reads and writes go through now; NULL: none */
-    struct value_object *values;  /* that refer to the heap: emptied at close */
-    struct engine_object *engine; /* borrowed; NULL: none is open */
+    struct value_object *values;   /* that refer to the heap: emptied at close */
+    struct engine_object *engines; /* borrowed: those that are open, one for each space */
     PyObject *failed; /* called with (name, exception) when a callback has raised; NULL: none */
     PyObject *
         on_work; /* called when there is something to pump that the descriptor does not tell; NULL: none */
@@ -86,9 +86,10 @@ typedef struct value_object {
 
 typedef struct engine_object {
     PyObject_HEAD runtime_object *owner;
-    hd_engine *engine; /* NULL: closed */
-    PyObject *begin;   /* called with (token, action, id, attempt, args) */
-    PyObject *revoked; /* called with (token, why) */
+    hd_engine *engine;          /* NULL: closed */
+    struct engine_object *next; /* of the runtime's */
+    PyObject *begin;            /* called with (token, action, id, attempt, args) */
+    PyObject *revoked;          /* called with (token, why) */
 } engine_object;
 
 /* A run of a node that is suspended. `run` is NULL when it has ended. */

@@ -93,11 +93,11 @@ static bool open_runtime(runtime_object *self, const char *file, const hd_option
 static void close_parts(runtime_object *self) {
     values_drop(self);
     runs_drop(self);
-    if (self->engine) {
-        hd_engine_close(self->engine->engine);
-        self->engine->engine = NULL;
-        self->engine = NULL;
+    for (engine_object *e = self->engines; e; e = e->next) {
+        hd_engine_close(e->engine);
+        e->engine = NULL;
     }
+    self->engines = NULL;
     hd_pool_close(self->pool);
     self->pool = NULL;
 }

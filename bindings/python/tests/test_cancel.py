@@ -3,6 +3,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+import subprocess
+import os
 
 import pytest
 
@@ -228,3 +231,48 @@ def test_cancelled_waits_leave_no_objects(path):
             await asyncio.wait_for(handle.result(), 0)
 
     assert asyncio.run(main()) < 100
+
+
+def test_nothing_begins_on_a_loop_that_ends(tmp_path):
+    """Programs that call asyncio.run several times: while a loop ends, the engine begins no action on it."""
+    program = tmp_path / "program.py"
+    program.write_text("""
+import asyncio, gc, heddle
+from heddle import Workflow, action, workflow
+
+@action
+async def pay(x: int) -> int:
+    await asyncio.sleep(0.001)
+    return x
+
+@workflow
+class Pays(Workflow):
+    async def run(self) -> int:
+        given = await heddle.signal("go")
+        for _ in range(5):
+            await pay(5)
+        return given
+
+async def other():
+    try:
+        await asyncio.sleep(10)
+    finally:
+        await asyncio.sleep(0.01)
+
+async def signal(handle):
+    task = asyncio.create_task(other())
+    await asyncio.sleep(0)
+    await handle.signal("go", 4)
+
+store = heddle.open()
+for i in range(30):
+    handle = asyncio.run(store.start(Pays))
+    asyncio.run(signal(handle) if i % 2 else handle.signal("go", 4))
+    if i % 3 == 0:
+        print(asyncio.run(handle.result()))
+gc.collect()
+store.close()
+""")
+    out = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120,
+                         env=dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(os.path.abspath(heddle.__file__)))))
+    assert (out.stdout, out.stderr) == ("4\n" * 10, "")

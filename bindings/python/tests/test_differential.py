@@ -80,11 +80,12 @@ async def shrunk(store: Any, source: str, how: tuple[bool, bool]) -> str:
 
 
 async def check(seeds: range) -> None:
-    async with Store(clock=CLOCK) as store:
-        for start in range(seeds.start, seeds.stop, BATCH):
-            batch = range(start, min(start + BATCH, seeds.stop))
-            makers = {seed: Sources(seed) for seed in batch}
-            texts = {seed: made.workflow(f"Flow{seed}") for seed, made in makers.items()}
+    """In batches: one module to compile and one store for each, which ends with all that it has kept."""
+    for start in range(seeds.start, seeds.stop, BATCH):
+        batch = range(start, min(start + BATCH, seeds.stop))
+        makers = {seed: Sources(seed) for seed in batch}
+        texts = {seed: made.workflow(f"Flow{seed}") for seed, made in makers.items()}
+        async with Store(clock=CLOCK) as store:
             await check_batch(store, texts, {seed: (made.is_ordered, made.is_cut) for seed, made in makers.items()})
 
 

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 import heddle
 import twin
+from heddle import Workflow, workflow
 
 
 def run(source: str, *args: object) -> object:
@@ -118,3 +120,54 @@ def test_inputs_need_not_be_in_the_order_of_their_names():
 def test_one_call_under_two_arguments_of_gather_is_unsupported() -> None:
     with pytest.raises(heddle.Unsupported, match="one call twice"):
         run(twin.flow("c = echo(1)\nd = c\nreturn await asyncio.gather(c, d)"))
+
+
+def test_what_is_no_workflow_is_said() -> None:
+    @workflow
+    class Base(Workflow):
+        async def run(self) -> int:
+            return 1
+
+    class Child(Base):
+        async def run(self) -> int:
+            return 2
+
+    class Plain:
+        pass
+
+    async def function() -> None:
+        pass
+
+    def said(what: Any) -> str:
+        with heddle.open() as store, pytest.raises(TypeError) as error:
+            asyncio.run(store.run(what))
+        return str(error.value)
+    assert said(Child) == "Child is no workflow: put @workflow above its class"
+    assert "give a class that derives" in said(Plain) and "give a class that derives" in said(function)
+    assert said(Base()) == "give the class, not an object of it: store.run(Base, ...)"
+    with pytest.raises(TypeError, match="Child is no workflow"):
+        Child()
+    with pytest.raises(TypeError, match="Child is no workflow"):
+        Child.explain()
+    with pytest.raises(heddle.CompileError, match="Child is no workflow yet"):
+        @workflow
+        class Parent(Workflow):
+            async def run(self) -> int:
+                return await Child().run()
+
+
+def test_what_cannot_be_stored_ends_its_instance_and_no_other() -> None:
+    with pytest.raises(ValueError, match="Circular reference"):
+        run(twin.flow("x = []\nx.append(x)\nreturn x"))
+    with pytest.raises(ValueError, match="Circular reference"):
+        run(twin.flow("x = []\nx.append(x)\nraise KeyError(x)"))
+
+    async def main() -> None:
+        bad = twin.module_of(twin.flow("x = ValueError(1)\nx.me = x\nawait echo(1)\nreturn 5"), heddle)["Flow"]
+        good = twin.module_of(twin.flow("return await echo(await echo(7))").replace("Flow", "Good"), heddle)["Good"]
+        async with heddle.open() as store:
+            runs = [store.run(cls) for _ in range(5) for cls in (bad, good)]
+            results = await asyncio.gather(*runs, return_exceptions=True)
+        assert results[1::2] == [7] * 5
+        assert all(isinstance(error, SystemError) and "cannot be stored" in str(error) for error in results[::2])
+    asyncio.run(asyncio.wait_for(main(), 60))

@@ -198,6 +198,16 @@ def test_workers_survive_the_end_of_the_engines_program(path, shop):
     assert process.returncode == 0
 
 
+def test_processes_for_another_space(path, shop):
+    with workers(path, "--space", "east") as process:
+        async def use(store):
+            assert await store.space("east").run(shop.Checkout, shop.Order(1, 1.0)) == 2.0
+            return store.instances()
+
+        assert watch(path, use) == []
+    assert process.returncode == 0 and not process.errors
+
+
 def test_a_worker_leaves_alone_what_it_does_not_know(path, shop):
     with workers(path):
         async def use(store):

@@ -15,6 +15,8 @@ from collections.abc import Coroutine
 from typing import Any, Optional
 
 import heddle
+from heddle import registry
+from heddle.compiler import source
 
 _numbers = itertools.count()
 
@@ -171,11 +173,11 @@ class _Plain(types.ModuleType):
 PLAIN = _Plain()
 
 
-def module_of(source: str, package: Any) -> dict[str, Any]:
+def module_of(text: str, package: Any) -> dict[str, Any]:
     """Executes the source as a module whose text the compiler can read."""
     name = f"twin{next(_numbers)}"
     filename = f"<{name}>"
-    text = HEAD + ACTIONS + source
+    text = HEAD + ACTIONS + text
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     module = types.ModuleType(name)
     module.__dict__.update(_calls=[], heddle=package, Workflow=package.Workflow, action=package.action,
@@ -186,10 +188,13 @@ def module_of(source: str, package: Any) -> dict[str, Any]:
 
 
 def forget(names: dict[str, Any]) -> None:
-    """The module is not used any more."""
+    """The module is not used any more. The package keeps what a program defines for ever; a test that defines thousands does not."""
     name = names["__name__"]
     sys.modules.pop(name, None)
     linecache.cache.pop(f"<{name}>", None)
+    source._modules.pop(f"<{name}>", None)
+    for known in [known for known, compiled in registry._known.items() if compiled.cls.__module__ == name]:
+        del registry._known[known]
 
 
 class Outcome:

@@ -18,7 +18,7 @@ from .names import Known, Scope, Unresolved
 from .refusal import Source
 from .source import Definition, definition_of
 from .statements import Statements
-from .tree import walk
+from .tree import forget, walk
 from .unbound import unbound_reads
 
 
@@ -273,7 +273,10 @@ def _set_on(definition: Definition) -> set[str]:
 
 def compile_workflow(cls: Any, name: str, base: type) -> Output:
     """Compiles a class. CompileError: it is refused. Unresolved: a name is not there yet."""
-    return Program(cls, name, base).compile()
+    try:
+        return Program(cls, name, base).compile()
+    finally:
+        forget()
 
 
 def refuse_unresolved(error: Unresolved) -> None:
