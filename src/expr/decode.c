@@ -350,6 +350,7 @@ static hd_status decode_status(decoder *d) {
 hd_status decode_slot(world *w, hd_value from, decode_ref_fn find, void *ctx, ev *out,
                       hd_error *error) {
     decoder d = { w, find, ctx, error, HD_OK };
+    world_begin(w);
     *out = decode(&d, from);
     return ev_failed(*out) || d.status ? decode_status(&d) : HD_OK;
 }
@@ -377,6 +378,7 @@ hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, 
                         hd_error *error) {
     decoder d = { w, find, ctx, error, HD_OK };
     bool good;
+    world_begin(w);
     if (object.kind == EV_LIST) good = fill_list(&d, object.list, from);
     else if (object.kind == EV_SET) good = fill_set(&d, object.dict, hd_value_at(from, "$set"));
     else if (hd_value_kind(hd_value_at(from, "$dict")) == HD_KIND_ARRAY)

@@ -620,6 +620,7 @@ outcome machine_eval(machine *m, code *c, frame *f, ev *out) {
     assert(c->w == w && f->w == w && !m->c);
     *out = ev_unbound();
     world_sweep(w);
+    world_begin(w);
     w->status = HD_OK;
     w->failure = FAILURE_NONE;
     w->depth = 0;

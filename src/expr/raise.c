@@ -41,9 +41,9 @@ ev raise_value(world *w, uint32_t class_, ev argument) {
 /* A limit of memory may have been reached in the middle of raising; the exception itself must not run
  * into it again. */
 static size_t lift_limit(world *w) {
-    size_t limit = w->limits.bytes;
-    w->limits.bytes = SIZE_MAX / 2;
-    return limit;
+    size_t most = w->bytes_most;
+    w->bytes_most = SIZE_MAX / 2;
+    return most;
 }
 
 ev raise_f(world *w, uint32_t class_, const char *format, ...) {
@@ -53,16 +53,16 @@ ev raise_f(world *w, uint32_t class_, const char *format, ...) {
     int length = vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     size_t size = length < 0 ? 0 : length > MESSAGE_MAX ? MESSAGE_MAX : (size_t)length;
-    size_t limit = lift_limit(w);
+    size_t most = lift_limit(w);
     raise_value(w, class_, text_of_utf8(w, message, size));
-    w->limits.bytes = limit;
+    w->bytes_most = most;
     return ev_fail();
 }
 
 ev raise_memory(world *w) {
-    size_t limit = lift_limit(w);
+    size_t most = lift_limit(w);
     raise_exc(w, exc_new(w, CLASS_MemoryError, w->empty_tuple));
-    w->limits.bytes = limit;
+    w->bytes_most = most;
     return ev_fail();
 }
 

@@ -35,6 +35,7 @@ hd_status world_open(const hd_env *env, const world_limits *limits, struct class
     w->classes = classes;
     w->pending = ev_unbound();
     limits_fill(&w->limits, limits);
+    world_begin(w);
     list_init(&w->large);
     for (uint32_t i = 0; i < WORLD_CLASSES; i++) slab_init(&w->blocks[i], &w->env, (i + 1) * 32);
     w->seed = env_random_u64(&w->env);
@@ -82,7 +83,7 @@ static void large_free(world *w, void *block) {
 
 void *world_alloc(world *w, size_t size) {
     assert(size > 0);
-    if (size > w->limits.bytes || w->bytes > w->limits.bytes - size) {
+    if (size > w->bytes_most || w->bytes > w->bytes_most - size) {
         w->failure = FAILURE_MEMORY;
         return NULL;
     }

@@ -34,7 +34,7 @@
 typedef struct world world;
 
 typedef struct world_limits {
-    size_t bytes;   /* all objects together; default 256 MiB. Beyond: MemoryError */
+    size_t bytes;   /* that one evaluation adds; default 256 MiB. Beyond: MemoryError */
     uint64_t steps; /* of one evaluation; default 100 million. Beyond: Unsupported */
     uint32_t depth; /* nesting while comparing, printing, encoding; default 200. RecursionError */
 } world_limits;
@@ -77,6 +77,7 @@ struct world {
     slab blocks[WORLD_CLASSES]; /* by size / 32, rounded up */
     list large;                 /* blocks above WORLD_BLOCK_MAX */
     size_t bytes;               /* in blocks that are in use */
+    size_t bytes_most;          /* what `bytes` may become; by world_begin */
     uint32_t objects;           /* that exist; `zeroes` has room for all of them */
     uint64_t seed;              /* of hashes */
     VEC(obj *) zeroes;          /* may be unreferenced; each has OBJ_ZERO */
@@ -145,6 +146,13 @@ static inline void world_unref(world *w, ev v) {
 void world_sweep_now(world *w);
 static inline void world_sweep(world *w) {
     if (w->zeroes.count) world_sweep_now(w);
+}
+
+/* An evaluation begins, or a value of the store is read: it may add limits.bytes to what is there. The variables of many
+ * instances are in one world, so a limit of all objects together would let one instance fail because of others. */
+static inline void world_begin(world *w) {
+    size_t room = SIZE_MAX / 2 - w->bytes;
+    w->bytes_most = w->bytes + (w->limits.bytes < room ? w->limits.bytes : room);
 }
 
 /* ---- Nesting ----------------------------------------------------------------------------- */

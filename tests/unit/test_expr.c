@@ -289,6 +289,17 @@ static void hostile_expressions_meet_a_limit(void **state) {
     expr_world_close(&x);
 }
 
+/* The variables of all instances of an engine are in one world: what others keep is not counted. */
+static void the_limit_of_memory_counts_what_one_evaluation_adds(void **state) {
+    world_limits limits = { .bytes = 1 << 20 };
+    expr_world x = expr_world_open(&limits);
+    expr_run(&x, "[[\"assign\", [\"*\", \"x\", 700000], [\"name\", \"a\"]]]");
+    expr_run(&x, "[[\"assign\", [\"*\", \"x\", 700000], [\"name\", \"b\"]]]");
+    assert_runs(&x, "[\"call\", \"len\", [[\"name\", \"b\"]]]", "700000");
+    assert_runs(&x, "[\"+\", [\"name\", \"a\"], [\"name\", \"b\"]]", "MemoryError: ");
+    expr_world_close(&x);
+}
+
 static void a_generator_or_function_cannot_be_kept(void **state) {
     expr_world x = expr_world_open(NULL);
     expr_run(
@@ -409,6 +420,7 @@ int main(void) {
         cmocka_unit_test(an_object_that_only_looks_like_an_encoding_is_a_dict),
         cmocka_unit_test(a_circle_and_an_iterator_cannot_cross),
         cmocka_unit_test(hostile_expressions_meet_a_limit),
+        cmocka_unit_test(the_limit_of_memory_counts_what_one_evaluation_adds),
         cmocka_unit_test(a_generator_or_function_cannot_be_kept),
         cmocka_unit_test(bad_forms_are_refused_with_their_place),
         cmocka_unit_test(the_steady_state_allocates_nothing),
