@@ -456,6 +456,41 @@ static void repair_finds_a_damaged_name_in_the_index(void **state) {
     }
 }
 
+/* Changes a byte of large0's name in the index of names. */
+static void damage_indexed_name(lab_disk *disk) {
+    static const char entry[] = "large0mainspace"; /* id, space, scope, instance */
+    size_t size = (size_t)lab_disk_size(disk, FILE_NAME), length = sizeof entry - 1, found = 0;
+    char *bytes = malloc(size);
+    assert_non_null(bytes);
+    assert_int_equal(lab_disk_read(disk, FILE_NAME, 0, bytes, size), size);
+    for (size_t at = 0; at + length < size; at++) {
+        if (memcmp(bytes + at, entry, length) != 0) continue;
+        lab_disk_corrupt(disk, FILE_NAME, at, 1, 1);
+        found++;
+    }
+    free(bytes);
+    assert_true(found > 0);
+}
+
+/* The name in the table is right, though the row cannot be read: without it the log's last change would look like the
+ * whole document. */
+static void repair_keeps_the_name_of_a_row_whose_large_value_is_damaged(void **state) {
+    lab_disk *disk = make_file(false);
+    repaired r = { 0 };
+    seen now = { 0 };
+    assert_int_equal(run_sql(disk, "update large set value = replace(value, 'aaaa', 'aaab') where"
+                                   " doc = (select doc from head where id = 'large0')"),
+                     0);
+    damage_indexed_name(disk);
+    assert_int_equal(repair(disk, false, &r), HD_CORRUPT);
+    hd_runtime *rt = open_on(disk, true);
+    read_all(rt, UINT32_MAX, &now);
+    hd_close(rt);
+    assert_int_equal(now.right, DOCS - 1);
+    assert_int_equal(now.refused, 1);
+    lab_disk_free(disk);
+}
+
 /* After any damage: what repair leaves is right, told as lost, or removed and told so. */
 static void repair_never_makes_damage_look_good(void **state) {
     lab_random random = lab_random_of(lab_seed() + 1);
@@ -490,6 +525,7 @@ int main(void) {
         cmocka_unit_test(repair_restores_documents_that_the_log_has),
         cmocka_unit_test(repair_says_what_it_cannot_restore),
         cmocka_unit_test(repair_finds_a_damaged_name_in_the_index),
+        cmocka_unit_test(repair_keeps_the_name_of_a_row_whose_large_value_is_damaged),
         cmocka_unit_test(repair_never_makes_damage_look_good),
     };
     return cmocka_run_group_tests_name("damage", tests, NULL, NULL);

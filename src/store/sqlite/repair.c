@@ -93,17 +93,14 @@ static const char renamed_sql[] =
 static const char names_sql[] =
     "select h.space, h.scope, h.instance, h.id, h.doc from temp.renamed join head as h using(doc)";
 
-/* Whether the row can be read under the name that the table has: then it was written with it. */
+/* Whether the row's hash, which is of the name too, fits the name that the table has. A large value that is damaged
+ * says nothing about the name. */
 static hd_status try_name(repairing *r, const doc_name *name, bool *fits) {
     head_row row;
-    hd_value value = value_absent();
-    uint64_t seq;
-    hd_status status = sqlite_read_head(r->w.store, name, &row);
-    *fits = !status && row.exists;
+    stored_head was;
+    hd_status status = head_read(r->w.store, name, &was, &row);
+    *fits = !status && was.exists;
     sqlite_end_head(r->w.store);
-    if (!status) status = head_load(r->w.store, r->w.heap, name, &value, &seq);
-    value_unref(value);
-    *fits = *fits && !status;
     return status == HD_CORRUPT ? HD_OK : status;
 }
 
