@@ -49,6 +49,7 @@ _ADVICE: dict[str, str] = {
     "memoryview": "Use bytes, or do it in an action.",
     "object": "Use a string or None as a marker.",
     "breakpoint": "Set it in an action.",
+    "super": "Call a method of it: super().name(...).",
 }
 
 _CLOCKS: dict[Callable[..., Any], str] = {

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .statements import Block, Boundary, Statements
 
 CREATES: tuple[Any, ...] = (asyncio.create_task, asyncio.ensure_future)
-_ADVICE = "Await it in a later statement of the same block, or create it in `async with asyncio.TaskGroup() as group:`."
+_ADVICE = ("Await it in a later statement of the same block, several in statements of their own or by asyncio.gather; or create it in "
+           "`async with asyncio.TaskGroup() as group:`.")
 
 
 @dataclass
