@@ -263,7 +263,8 @@ HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const cha
 /* A paused instance begins no step, and none of its timers fires: a sleep, the time before a retry, the deadline of a
  * wait or the timeout of an attempt that ends during the pause takes effect when the instance is resumed. Actions that
  * run may finish, and their results are kept; if no step follows, the instance ends. The engine still notices lost
- * workers, and a signal still reaches the instance. Cancelling ends the pause, so that the clean-up runs. Children are
+ * workers, and a signal still reaches the instance: if it comes before the instance is resumed, it ends the wait, also
+ * when the deadline of the wait has passed during the pause. Cancelling ends the pause, so that the clean-up runs. Children are
  * instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is over. */
 HD_API hd_status hd_workflow_pause(hd_engine *engine, const char *id);
 HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
@@ -311,7 +312,9 @@ typedef enum hd_overlap {
     HD_OVERLAP_SKIP,  /* starts no instance for the new time */
     HD_OVERLAP_QUEUE, /* starts it when the old instance is over; skips further times until then */
     HD_OVERLAP_ALLOW, /* starts it beside the old instance */
-    HD_OVERLAP_CANCEL /* cancels the old instance, and starts the new one after its clean-up */
+    /* Cancels the old instance, and starts the new one after its clean-up; of several times that come meanwhile the
+     * last, and skips the others. */
+    HD_OVERLAP_CANCEL
 } hd_overlap;
 /* What a schedule does about times that came while no engine was active. */
 typedef enum hd_catch_up {
@@ -355,7 +358,9 @@ HD_API hd_status hd_schedule_remove(hd_engine *engine, const char *name);
 /* Times that come while the schedule is paused are skipped, also after it is resumed. */
 HD_API hd_status hd_schedule_pause(hd_engine *engine, const char *name);
 HD_API hd_status hd_schedule_resume(hd_engine *engine, const char *name);
-/* Adds one extra time, now; also for a schedule that is paused. Each call adds one. */
+/* Adds one extra time, now; also for a schedule that is paused. Each call adds one, and `overlap` applies to it as to
+ * any other time: while an instance of the schedule runs, the new time is skipped ("skipped" of hd_schedule_state counts
+ * it), waits, or starts. One that has to wait is not started while the schedule is paused. */
 HD_API hd_status hd_schedule_trigger(hd_engine *engine, const char *name);
 
 /* Computes the next times of a schedule, which need not be stored, after `after_ms`: at most `count`, without jitter.

@@ -13,7 +13,8 @@ typedef struct call {
     uint32_t count;  /* positional */
     uint32_t named;  /* by name */
     const ev *names; /* their names, strs */
-    bool spread;     /* written with * or **: CPython then names the class of the receiver, not the method's */
+    bool
+        spread; /* written with * or **: CPython then names the class of the receiver, not the method's */
 } call;
 
 typedef enum call_style {

@@ -528,18 +528,27 @@ static bool ends_expression(const parser *p) {
            parser_is(p, ")") || parser_is(p, "}");
 }
 
-static hd_value stars(parser *p) {
+static hd_value listed(parser *p, hd_value (*one)(parser *)) {
     const char *where = p->now.at;
-    hd_value first = star_or(p, test);
+    hd_value first = one(p);
     if (!parser_is(p, ",")) {
         if (is_star(first, "*"))
             parser_fail(p, where, HD_SYNTAX, "'*' stands in a list of elements only");
         return first;
     }
     hd_value all = form_of(p, "tuple", first, NONE, NONE);
-    while (!p->status && parser_take(p, ",") && !ends_expression(p))
-        all = form_add(p, all, star_or(p, test));
+    while (!p->status && parser_take(p, ",") && !ends_expression(p)) all = form_add(p, all, one(p));
     return all;
+}
+
+static hd_value star_or_test(parser *p) { return star_or(p, test); }
+static hd_value stars(parser *p) { return listed(p, star_or_test); }
+
+/* As CPython's eval takes it. */
+static hd_value starless_test(parser *p) {
+    if (!parser_is(p, "*")) return test(p);
+    return parser_fail(p, p->now.at, HD_SYNTAX,
+                       "'*' stands in a list of elements only, within brackets");
 }
 
 /* ---- Statements -------------------------------------------------------------------------- */
@@ -671,7 +680,7 @@ hd_value parse_part(parser *p, const char *from, const char *to) {
 hd_status parse_expression(hd_pool *pool, const char *source, hd_value *out, hd_error *error) {
     parser p = parser_open(pool, source, error);
     while (p.now.kind == TOKEN_NEWLINE && *p.now.at == '\n') parser_advance(&p);
-    return parser_end(&p, stars(&p), out);
+    return parser_end(&p, listed(&p, starless_test), out);
 }
 
 hd_status parse_target(hd_pool *pool, const char *source, hd_value *out, hd_error *error) {

@@ -285,6 +285,7 @@ static void start_or_not(turn *t, uint64_t at_ms) {
         count(t, "skipped");
         return;
     }
+    if (t->f.waiting_ms) count(t, "skipped"); /* the new one takes the place of that one */
     put_ms(t, "waiting", at_ms);
     if (overlap == HD_OVERLAP_CANCEL) cancel_running(t);
 }

@@ -296,7 +296,8 @@ def call_source(name, args, names):
     guard = "ints" if name == "sorted" and not names else "it"
     parts = [("*it(%s)" % src(a[1])) if is_star(a, "*") else src(a) if plain or is_form(a, "gen") else "%s(%s)" % (guard, src(a))
              for a in args]
-    parts += [("**" + src(v)) if k == "**" else "%s=%s" % (k, src(v)) for k, v in names]
+    shown = "%s" if plain else "it(%s)"
+    parts += [("**" if k == "**" else k + "=") + shown % src(v) for k, v in names]
     if len(parts) == 1 and is_form(args[0] if args else None, "gen"):
         return "%s%s" % (name, parts[0])
     return "%s(%s)" % (name, ", ".join(parts))

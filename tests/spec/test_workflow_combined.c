@@ -110,6 +110,30 @@ static void a_deadline_that_passed_while_paused_has_passed(void **state) {
     assert_int_equal(cleaned, 1);
 }
 
+/* The deadline has passed, but fires when the instance is resumed: a signal that comes before that ends the wait. One
+ * that comes after it is for the next wait. */
+static void a_signal_in_a_pause_comes_before_a_deadline_that_has_passed(void **state) {
+    for (int restarts = 0; restarts < 2; restarts++) {
+        register_guarded();
+        start("w", "{}");
+        advance(10000);
+        assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+        advance(200000);
+        assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 7)), HD_OK);
+        if (restarts) next_engine();
+        assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+        assert_result(restarts ? "[7,2]" : "[7,1]");
+    }
+    start("w", "{}");
+    advance(10000);
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    advance(200000);
+    assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+    pump();
+    (void)hd_workflow_signal(engine, id, "go", hd_int(NULL, 7));
+    assert_raised("TimeoutError");
+}
+
 /* Cancelling ends a pause: what cleans up runs. */
 static void a_paused_instance_that_is_cancelled_cleans_up(void **state) {
     hd_value result;
@@ -471,6 +495,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_A_WORLD(a_paused_instance_does_nothing_also_after_a_restart),
         IN_A_WORLD(a_deadline_that_passed_while_paused_has_passed),
+        IN_A_WORLD(a_signal_in_a_pause_comes_before_a_deadline_that_has_passed),
         IN_A_WORLD(a_paused_instance_that_is_cancelled_cleans_up),
         IN_A_WORLD(a_child_ends_while_its_parent_is_paused),
         IN_A_WORLD(cancelling_reaches_a_child_between_two_attempts),

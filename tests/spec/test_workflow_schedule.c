@@ -221,6 +221,67 @@ static void each_trigger_is_a_start(void **state) {
     assert_false(hd_value_exists(hd_value_at(state_of("s"), "trigger")));
 }
 
+/* A trigger is one more time: what the schedule does about times that overlap, it does about triggers. */
+static void a_trigger_that_overlaps_is_a_time_that_overlaps(void **state) {
+    static const hd_overlap overlaps[] = { HD_OVERLAP_SKIP, HD_OVERLAP_QUEUE, HD_OVERLAP_ALLOW };
+    static const int64_t started[] = { 1, 1, 3 }, skipped[] = { 2, 1, 0 }, later[] = { 1, 2, 3 };
+    for (int i = 0; i < 3; i++) {
+        hd_schedule s = {
+            .name = "s", .workflow = "slow", .cron = "@yearly", .overlap = overlaps[i]
+        };
+        char first[HD_INSTANCE_ID_SIZE];
+        put_schedule(&s);
+        assert_int_equal(hd_schedule_trigger(engine, "s"), HD_OK);
+        pump();
+        snprintf(first, sizeof first, "%s", instances("running"));
+        for (int k = 0; k < 2; k++) assert_int_equal(hd_schedule_trigger(engine, "s"), HD_OK);
+        pump();
+        assert_int_equal(number("s", "started"), started[i]);
+        assert_int_equal(number("s", "skipped"), skipped[i]);
+        assert_int_equal(hd_workflow_signal(engine, first, "go", hd_null()), HD_OK);
+        pump();
+        assert_int_equal(number("s", "started"), later[i]);
+        assert_int_equal(hd_schedule_remove(engine, "s"), HD_OK);
+        advance(HOUR);
+        char rest[2000];
+        snprintf(rest, sizeof rest, "%s", instances("running"));
+        for (char *at = strtok(rest, " "); at; at = strtok(NULL, " "))
+            assert_int_equal(hd_workflow_signal(engine, at, "go", hd_null()), HD_OK);
+        pump();
+    }
+}
+
+/* The instance is cancelled for the second, and cleans up; the third takes the place of the second. */
+static void a_time_that_another_takes_the_place_of_is_skipped(void **state) {
+    put_schedule(&(hd_schedule){
+        .name = "s", .workflow = "slow", .cron = "@yearly", .overlap = HD_OVERLAP_CANCEL });
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hd_schedule_trigger(engine, "s"), HD_OK);
+        pump();
+    }
+    assert_int_equal(number("s", "started"), 1);
+    assert_int_equal(number("s", "skipped"), 1);
+    advance(MINUTE);
+    assert_int_equal(number("s", "started"), 2);
+    assert_int_equal(number("s", "skipped"), 1);
+}
+
+/* What waits for its turn does so until the schedule is resumed. */
+static void a_trigger_of_a_paused_schedule_may_have_to_wait(void **state) {
+    put_schedule(&(hd_schedule){
+        .name = "s", .workflow = "slow", .cron = "@yearly", .overlap = HD_OVERLAP_QUEUE });
+    assert_int_equal(hd_schedule_pause(engine, "s"), HD_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(hd_schedule_trigger(engine, "s"), HD_OK);
+    pump();
+    assert_int_equal(number("s", "started"), 1);
+    assert_int_equal(hd_workflow_signal(engine, instances("running"), "go", hd_null()), HD_OK);
+    pump();
+    assert_int_equal(number("s", "started"), 1);
+    assert_int_equal(hd_schedule_resume(engine, "s"), HD_OK);
+    pump();
+    assert_int_equal(number("s", "started"), 2);
+}
+
 static void the_state_is_that_of_now(void **state) {
     uint64_t begin = (uint64_t)number_of_now();
     put_schedule(&(hd_schedule){ .name = "s", .workflow = "slow", .cron = "@hourly" });
@@ -394,6 +455,9 @@ int main(void) {
         IN_A_WORLD(no_missed_time_is_made_up_for),
         IN_A_WORLD(pausing_triggering_and_resuming),
         IN_A_WORLD(each_trigger_is_a_start),
+        IN_A_WORLD(a_trigger_that_overlaps_is_a_time_that_overlaps),
+        IN_A_WORLD(a_time_that_another_takes_the_place_of_is_skipped),
+        IN_A_WORLD(a_trigger_of_a_paused_schedule_may_have_to_wait),
         IN_A_WORLD(the_state_is_that_of_now),
         IN_A_WORLD(a_time_that_is_overdue_is_started_by_a_brief_engine),
         IN_A_WORLD(jitter_delays_by_less_than_it_says),

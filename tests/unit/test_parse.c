@@ -117,6 +117,7 @@ static void what_is_refused_is_said_with_line_and_column(void **state) {
         { "'\\ud800'", "lone surrogate", 1, 7 },
         { "b'\\u1234' 'x'", "side by side", 1, 11 },
         { "*a", "list of elements", 1, 1 },
+        { "(a), *b", "within brackets", 1, 6 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hd_error error = { 0 };
