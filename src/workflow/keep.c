@@ -7,8 +7,8 @@
  *
  * Every commit has notes of its own, so that commits under way do not share a document. By their names the notes of a
  * workflow are in the order of the ends. A *shelf* is what the engine remembers of the notes of one workflow: when the
- * first end is due, and how many there are. When something is due, the oldest note is read, and a transaction removes
- * its instances and shortens the note.
+ * first end is due, how many there are, and the names of the oldest. When something is due, the oldest note is read, and
+ * a transaction removes its instances and shortens the note.
  *
  * The engine that has the lease of the first shard removes; it hears of notes that engines of other shards write.
  *
@@ -27,6 +27,7 @@
 #define SEGMENTS  64  /* of a journal that goes with one */
 #define NEVER     UINT64_MAX
 #define AGAIN_MS  1000 /* what could not be removed is tried again after that */
+#define AHEAD     64   /* notes that one listing finds */
 
 typedef VEC(const live *) end_vec;
 
@@ -38,6 +39,8 @@ typedef struct shelf {
     uint64_t kept;   /* ends in its notes; good if `counted` */
     bool counted;
     end_vec ends; /* of the commit that is being made */
+    /* Names of its oldest notes, without NOTE_PREFIX, owned; the oldest is the last. Empty: to be listed. */
+    VEC(char *) notes;
 } shelf;
 
 static shelf *shelf_find(const hd_engine *e, const char *name) {
@@ -46,7 +49,13 @@ static shelf *shelf_find(const hd_engine *e, const char *name) {
     return NULL;
 }
 
+static void forget_notes(hd_engine *e, shelf *s) {
+    while (s->notes.count) engine_free_text(e, vec_pop(&s->notes));
+}
+
 static void shelf_free(hd_engine *e, shelf *s) {
+    forget_notes(e, s);
+    vec_fini(e->env, &s->notes);
     engine_free_text(e, s->name);
     vec_fini(e->env, &s->ends);
     env_free(e->env, s, sizeof *s);
@@ -160,24 +169,44 @@ bool keep_must_count(const hd_engine *e) {
 /* ---- looking at notes */
 
 typedef struct finding {
-    char name[HD_INSTANCE_ID_SIZE + 64]; /* of the oldest note, without NOTE_PREFIX; "": none */
+    hd_engine *e;
+    shelf *s; /* whose notes are found; NULL: is there any? */
     uint64_t ends;
-    bool all;
+    bool all; /* the ends are counted */
+    bool any, nomem;
 } finding;
+
+static void note_name(finding *f, const char *id) {
+    char *name = engine_text(f->e, id + strlen(NOTE_PREFIX));
+    f->nomem = !name || !vec_push(f->e->env, &f->s->notes, name);
+    if (f->nomem) engine_free_text(f->e, name);
+}
 
 /* The last number of its name says how many ends a note has. */
 static bool note_found(const hd_listing *entry, void *ctx) {
     finding *f = ctx;
     const char *dash = strrchr(entry->id, '-');
-    if (!*f->name) snprintf(f->name, sizeof f->name, "%s", entry->id + strlen(NOTE_PREFIX));
+    f->any = true;
     f->ends += dash ? strtoull(dash + 1, NULL, 10) : 0;
-    return f->all;
+    if (f->s && f->s->notes.count < AHEAD) note_name(f, entry->id);
+    return !f->nomem && (f->all || (f->s && f->s->notes.count < AHEAD));
 }
 
-static hd_status find_notes(hd_engine *e, const char *name, finding *f) {
+static hd_status find_notes(finding *f) {
     char prefix[HD_INSTANCE_ID_SIZE + 64];
-    snprintf(prefix, sizeof prefix, NOTE_PREFIX "%s%s", name, *name ? "/" : "");
-    return hd_runtime_list(e->rt, e->space, NOTE_KIND, prefix, note_found, f);
+    hd_engine *e = f->e;
+    shelf *s = f->s;
+    snprintf(prefix, sizeof prefix, NOTE_PREFIX "%s%s", s ? s->name : "", s ? "/" : "");
+    if (s) forget_notes(e, s);
+    hd_status status = hd_runtime_list(e->rt, e->space, NOTE_KIND, prefix, note_found, f);
+    if (!status && f->nomem) status = HD_NOMEM;
+    for (uint32_t i = 0; s && i < s->notes.count / 2; i++) {
+        char **a = &s->notes.items[i], **b = &s->notes.items[s->notes.count - 1 - i], *kept = *a;
+        *a = *b;
+        *b = kept;
+    }
+    if (status && s) forget_notes(e, s);
+    return status;
 }
 
 /* ---- removing */
@@ -230,6 +259,20 @@ static hd_status sweep_end(hd_engine *e, sweep *w, hd_value end) {
     return status == HD_NOT_FOUND || status == HD_USAGE ? HD_OK : status;
 }
 
+/* Rows of the log hold hundreds of instances, and a load parses the whole row. Where the first of the note is read from
+ * there, the others are too, which ended with it: the log is folded first, which reads each row once. */
+static void prepare_loads(hd_engine *e, const sweep *w, hd_value first) {
+    authority *a = e->rt->r.authority;
+    char id[HD_INSTANCE_ID_SIZE];
+    if (!a->ops->is_in_log || !hd_value_exists(first) || !is_due(w, first)) return;
+    snprintf(id, sizeof id, "%s/%s", w->s->name, hd_value_as_text(hd_value_index(first, 0), ""));
+    place_id doc = engine_document(e, INSTANCE_PREFIX, id);
+    if (!doc) return; /* no memory: removing says so */
+    bool costly = a->ops->is_in_log(a, doc);
+    place_unref(&e->rt->r.places, doc);
+    if (costly && a->ops->expect_loads) a->ops->expect_loads(a);
+}
+
 /* Nothing of the note was due, or could be removed. */
 static void rest(sweep *w, hd_value first) {
     uint64_t due = due_at(first);
@@ -240,6 +283,7 @@ static void rest(sweep *w, hd_value first) {
 static hd_status sweep_note(hd_engine *e, sweep *w, hd_value ends) {
     hd_status status = HD_OK;
     size_t i = 0, count = hd_value_count(ends);
+    prepare_loads(e, w, hd_value_index(ends, 0));
     for (; i < count && i < SLICE && !w->cut && !status && is_due(w, hd_value_index(ends, i)); i++)
         status = sweep_end(e, w, hd_value_index(ends, i));
     for (; i < count; i++) leave(w, hd_value_index(ends, i));
@@ -248,13 +292,17 @@ static hd_status sweep_note(hd_engine *e, sweep *w, hd_value ends) {
 }
 
 /* What is left has a name that says how many there are, at the same place in the order. */
-static hd_status shorten(hd_engine *e, sweep *w, const char *name, place_id doc) {
+static hd_status shorten(hd_engine *e, sweep *w, place_id doc) {
     char next[HD_INSTANCE_ID_SIZE + 64];
     size_t left = hd_value_count(w->left);
-    const char *dash = strrchr(name, '-');
+    char *name = vec_pop(&w->s->notes), *dash = strrchr(name, '-');
+    snprintf(next, sizeof next, "%.*s-%zu", (int)(dash ? dash - name : 0), name, left);
+    engine_free_text(e, name);
     hd_status status = hd_tx_remove(w->tx, (hd_cell){ doc });
     if (status || !left) return status;
-    snprintf(next, sizeof next, "%.*s-%zu", (int)(dash ? dash - name : 0), name, left);
+    name = engine_text(e, next);
+    if (!name) return HD_NOMEM;
+    (void)vec_push(e->env, &w->s->notes, name); /* there is room: one has left */
     return set_note(e, w->tx, next, w->left);
 }
 
@@ -271,7 +319,7 @@ static void verdict(hd_status status, void *ctx) {
     if (!status) e->stats.removed += e->swept_count;
     if (!s) return;
     look_at(e, s, status ? env_wall_ms(e->env) + AGAIN_MS : 0);
-    if (status) s->counted = false;
+    if (status) s->counted = false, forget_notes(e, s);
     else s->kept -= e->swept_count < s->kept ? e->swept_count : s->kept;
 }
 
@@ -285,31 +333,33 @@ static void send(hd_engine *e, const sweep *w) {
 }
 
 /* Removes what is due of a note, or finds out when that will be. */
-static hd_status sweep_doc(hd_engine *e, sweep *w, const char *name, place_id doc) {
+static hd_status sweep_doc(hd_engine *e, sweep *w, place_id doc) {
     hd_status status = engine_begin(e, &w->tx);
     if (status) return status;
     hd_value ends = hd_tx_read(w->tx, (hd_cell){ doc }, 0);
     status = engine_fence(w->tx, e->shards);
     if (!status) status = hd_value_status(ends);
     if (!status) status = sweep_note(e, w, ends);
-    if (!status && w->removed) status = shorten(e, w, name, doc);
+    bool gone = !status && !hd_value_exists(ends); /* another engine has removed it */
+    if (!status && w->removed) status = shorten(e, w, doc);
     if (status || (!w->removed && !w->cut)) hd_tx_abort(w->tx);
     else send(e, w);
+    if (status || gone) forget_notes(e, w->s);
     return status;
 }
 
 /* The oldest note. */
 static hd_status sweep_oldest(hd_engine *e, shelf *s, uint64_t now) {
-    finding f = { .all = false };
+    finding f = { .e = e, .s = s };
     sweep w = { .s = s, .now_ms = now, .left = hd_array() };
     if (s->most && s->kept > s->most) w.excess = s->kept - s->most;
-    hd_status status = find_notes(e, s->name, &f);
+    hd_status status = s->notes.count ? HD_OK : find_notes(&f);
     if (status) return status;
     s->due_ms = NEVER;
-    if (!*f.name) return s->kept = 0, HD_OK;
-    place_id doc = engine_document(e, NOTE_PREFIX, f.name);
+    if (!s->notes.count) return s->kept = 0, HD_OK;
+    place_id doc = engine_document(e, NOTE_PREFIX, vec_last(&s->notes));
     if (!doc) return HD_NOMEM;
-    status = sweep_doc(e, &w, f.name, doc);
+    status = sweep_doc(e, &w, doc);
     place_unref(&e->rt->r.places, doc);
     return status;
 }
@@ -322,9 +372,9 @@ static bool may_look(const hd_engine *e, const shelf *s) {
 }
 
 static hd_status look(hd_engine *e, shelf *s, uint64_t now) {
-    finding f = { .all = true };
+    finding f = { .e = e, .s = s, .all = true };
     if (s->most && !s->counted) {
-        hd_status status = find_notes(e, s->name, &f);
+        hd_status status = find_notes(&f);
         if (status) return status;
         s->kept = f.ends;
         s->counted = true;
@@ -381,9 +431,9 @@ static bool shelf_found(const hd_listing *entry, void *ctx) {
 
 /* Where there are notes, each workflow may have some. */
 hd_status keep_recover(hd_engine *e) {
-    finding f = { .all = false };
-    hd_status status = find_notes(e, "", &f);
-    if (status || !*f.name) return status;
+    finding f = { .e = e };
+    hd_status status = find_notes(&f);
+    if (status || !f.any) return status;
     return hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, e);
 }
 

@@ -425,6 +425,12 @@ static void log_expect_loads(authority *a) {
     client_release(c);
 }
 
+static bool log_is_in_log(const authority *a, place_id doc) {
+    const client *c = &((const log_authority *)(const void *)a)->client;
+    doc_name name = client_name(c, doc);
+    return tail_find(&c->tail, &name) != NULL;
+}
+
 static hd_status log_prune(authority *a, hd_error *error) {
     return command(a, COMMAND_PRUNE, error);
 }
@@ -527,6 +533,7 @@ static const authority_ops log_ops = {
     .spaces = log_space_names,
     .checkpoint = log_checkpoint,
     .expect_loads = log_expect_loads,
+    .is_in_log = log_is_in_log,
     .prune = log_prune,
     .vacuum = log_vacuum,
     .basis = &log_basis_ops,
