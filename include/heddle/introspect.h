@@ -36,10 +36,12 @@ typedef enum hd_why_not {
     HD_WHY_NOT_THROTTLE, /* its throttle holds it until eligible_at_ns */
     HD_WHY_NOT_BACKOFF,  /* it did not settle */
     HD_WHY_NOT_ECHO,     /* it and another writer overwrite each other */
-    HD_WHY_NOT_RETRY,    /* its commit was refused, or it failed for now: it is tried again */
-    HD_WHY_NOT_HELD,     /* a hold keeps it from its first run (hd_hold_begin) */
-    HD_WHY_NOT_LOADING,  /* a document it reads is still loading */
-    HD_WHY_NOT_RUNNING,  /* its run is suspended (hd_tx_suspend) */
+    /* Its commit was refused, or it failed for now, and it is tried again; or it reads the output of a node whose
+     * commit was refused. */
+    HD_WHY_NOT_RETRY,
+    HD_WHY_NOT_HELD,    /* a hold keeps it from its first run (hd_hold_begin) */
+    HD_WHY_NOT_LOADING, /* a document it reads is still loading */
+    HD_WHY_NOT_RUNNING, /* its run is suspended (hd_tx_suspend) */
     HD_WHY_NOT_AWAITS, /* the run of a node upstream (waits_for) is suspended, and has to end first */
     HD_WHY_NOT_IDLE_TURN, /* a materialiser runs after all other nodes */
     HD_WHY_NOT_GONE       /* the node was removed */

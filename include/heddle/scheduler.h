@@ -54,7 +54,7 @@ extern "C" {
  * whatever the function returns, and the node runs again when the document is there or the other node has run. So a
  * function that does something outside of the store first checks hd_value_status of what it read. In return, no
  * function sees a mixture of values from before and after a change. Two exceptions: in a cycle, and when a time gate
- * holds the writing node, the function reads the writer's last result. */
+ * (see below) holds the writing node, the function reads the writer's last result. */
 typedef hd_status (*hd_action_fn)(hd_tx *tx, void *ctx);
 
 /* A handle. After the node is gone, calls with the handle return HD_NOT_FOUND or do nothing. */
@@ -184,7 +184,8 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
  *
  * While a gate holds a node, nodes that read its output (effects and pulls included) read its last result, and handlers
  * that declare the output as an input wait. The same is true while a backoff holds the node, and during the delay
- * before a run that was refused, or failed for now, is tried again.
+ * before a run that failed for now is tried again. If the store refused the node's result, which is then withdrawn, all
+ * readers wait for the first ten retries in a row.
  *
  * While the node is dormant, changes after the first do not restart its debounce, so it may run as soon as a live node
  * reads it. Changing the time of a gate keeps the moment at which its window began. A gate that is set where there was

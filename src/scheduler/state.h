@@ -229,7 +229,9 @@ typedef struct scheduler {
     binheap timers; /* gates of nodes that wait for a time, by that time */
     VEC(hold) holds;
     uint64_t next_hold; /* the id of the last hold */
-    bool starved;       /* there are nodes with NODE_STARVED, or events.missed is set */
+    /* Until then a node may wait that was refused and that its readers wait for; 0: none does. */
+    uint64_t refused_until;
+    bool starved; /* there are nodes with NODE_STARVED, or events.missed is set */
 
     /* facade */
     uint32_t work; /* hd_work_begin */

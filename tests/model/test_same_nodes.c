@@ -407,6 +407,7 @@ static void a_world_without_mending_is_found(void **state) {
         const struct CMUnitTest test = cmocka_unit_test(outputs_follow_the_inputs_in_memory);
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
         lab_leave_out(LEAVE_OUT_MENDING);
+        unsetenv("HD_SEED");               /* some seeds have no world that shows it */
         if (getenv("HD_WORLDS")) _exit(1); /* the number of worlds that is enough is not known */
         _exit(_cmocka_run_group_tests("control", &test, 1, NULL, NULL) != 0);
     }

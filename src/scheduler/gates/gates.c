@@ -236,6 +236,25 @@ void gates_retry(scheduler *s, node_id id, bool failed) {
     g->retry_at = g->retries > 1 ? now + gates_delay_ns(s, times) : now;
     assert(g->retries && g->retry_at >= now);
     gates_apply(s, id, now);
+    if (failed || !gates_retry_holds(c)) return;
+    s->refused_until = later(s->refused_until, g->retry_at);
+    s->upstream_epoch++;
+}
+
+bool gates_is_refused(const scheduler *s, const node *n) {
+    const cold *c = s->refused_until ? cold_of(s, n) : NULL;
+    return c && !c->transient && gates_retry_holds(c);
+}
+
+void gates_wait_with(scheduler *s, node_id id, const cold *refused) {
+    cold *c = registry_cold(s, id);
+    assert(gates_retry_holds(refused));
+    if (!c) {
+        gates_starve(s, id);
+        return;
+    }
+    c->gate.retry_at = later(c->gate.retry_at, refused->gate.retry_at);
+    gates_apply(s, id, env_now_ns(s->env));
 }
 
 void gates_refused(scheduler *s, node_id id) {
@@ -434,6 +453,7 @@ void gates_wake(scheduler *s, uint64_t now) {
         if (c->gate.streak > 1 && gates_is_stirred(s, node_of(s, c->node), 0)) c->gate.streak = 1;
         gates_apply(s, c->node, now);
     }
+    if (s->refused_until <= now) s->refused_until = 0;
 }
 
 uint64_t gates_next(const scheduler *s) {

@@ -60,6 +60,11 @@ void gates_accepted(scheduler *s, node_id id);
 void gates_refused(scheduler *s, node_id id);
 /* Whether idle and sync wait for the node's retry: they do for the first RETRIES_HELD in a row. */
 bool gates_retry_holds(const cold *c);
+/* Whether the node's commit was refused, and its readers wait for the retry: its result was withdrawn, and what is
+ * there instead is of no state that ever was. As idle, they wait for the first RETRIES_HELD in a row. */
+bool gates_is_refused(const scheduler *s, const node *n);
+/* The node, which reads what that one computes, waits as long as it. */
+void gates_wait_with(scheduler *s, node_id id, const cold *refused);
 /* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, less a random part of up to a
  * quarter, so that two writers that collided do not collide again. n > 0. */
 uint64_t gates_delay_ns(const scheduler *s, uint32_t n);

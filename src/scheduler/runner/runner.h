@@ -47,7 +47,7 @@ bool runner_load_ahead(scheduler *s, node_id id);
 
 /* True: a node upstream has to run, or to end its suspended run, before this one. In the second case the
  * node is blocked, and so not eligible, until that run ends. Called while a run is suspended or
- * scheduler.behind is set; otherwise all that is upstream has run. */
+ * scheduler.behind or .refused_until is set; otherwise all that is upstream has run. */
 bool runner_wait_upstream(scheduler *s, node_id id);
 /* Unblocks the nodes that wait for this suspended run; and those that wait for any. Nodes that still have to
  * wait are blocked again when the sweep comes to them. */

@@ -1,9 +1,11 @@
 /* upstream.c -- is everything that a run reads up to date?
  *
  * Nodes run in the order of their positions, so the writers of what a run is known to read have run
- * before it. Three kinds of node upstream can be out of date all the same:
+ * before it. Four kinds of node upstream can be out of date all the same:
  *
  *   suspended     its run has begun, and its result is still to come: the reader is blocked until then
+ *   refused       the store did not take its result, which is withdrawn, and its retry is delayed: the reader waits
+ *                 as long, for the first ten retries in a row
  *   behind        it became invalid below the cursor, because an effect wrote what it reads: the sweep
  *                 passes over the reader, and the next sweep runs both
  *   discovered    the run reads its output for the first time: it was not demanded, or stands above. The
@@ -52,11 +54,14 @@ static uint32_t lowest_suspended(scheduler *s) {
 static search search_for(scheduler *s, node_id id) {
     uint32_t runnable = graph_lowest_runnable(&s->graph), suspended = lowest_suspended(s);
     assert(!s->upstream_walk.count);
-    return (search){ s, id, runnable < suspended ? runnable : suspended, 0 };
+    uint32_t floor = runnable < suspended ? runnable : suspended;
+    return (search){ s, id, s->refused_until ? 0 : floor, 0 };
 }
 
-static bool is_outdated(const graph *g, const node *n) {
-    return (n->flags & NODE_SUSPENDED) || (node_is_invalid(g, n) && node_is_eligible(g, n));
+static bool is_outdated(const scheduler *s, const node *n) {
+    const graph *g = &s->graph;
+    if (n->flags & NODE_SUSPENDED) return true;
+    return node_is_invalid(g, n) && (node_is_eligible(g, n) || gates_is_refused(s, n));
 }
 
 /* Whether nothing upstream of the node is known to be out of date, without a search. */
@@ -72,8 +77,7 @@ static void visit(search *q, writer w, uint32_t below) {
     node *n = node_of(q->s, id);
     assert(!q->found && !(n->flags & NODE_REMOVED));
     if (id == q->reader || n->pos >= below || (n->flags & NODE_VISITED)) return;
-    bool waits =
-        w.node & WRITER_ENVELOPE ? n->flags & NODE_SUSPENDED : is_outdated(&q->s->graph, n);
+    bool waits = w.node & WRITER_ENVELOPE ? n->flags & NODE_SUSPENDED : is_outdated(q->s, n);
     if (waits) q->found = id;
     if (waits || (w.node & WRITER_ENVELOPE) || is_checked(q, id, n)) return;
     /* Without memory the search does not go beyond this node, and the run may see a mixture. */
@@ -171,8 +175,9 @@ bool runner_wait_upstream(scheduler *s, node_id id) {
     node_id first = search_reads(s, id);
     if (!first) return false;
     const node *n = node_of(s, first);
-    assert(first != id && is_outdated(&s->graph, n));
+    assert(first != id && is_outdated(s, n));
     if (n->flags & NODE_SUSPENDED) block(s, id, cold_of(s, n)->run);
+    else if (gates_is_refused(s, n)) gates_wait_with(s, id, cold_of(s, n));
     return true;
 }
 
@@ -197,8 +202,8 @@ static node_id reader_of(const scheduler *s, const hd_tx *tx) {
  * sweep has run all that is runnable. */
 static bool is_in_order(const scheduler *s, const node *n, place_id doc) {
     const place *p = place_at(&s->r->places, doc);
-    if (s->suspended | s->behind || !s->iteration || (p->doc.flags & DOC_MULTI_WRITER))
-        return false;
+    if (s->suspended | s->behind || s->refused_until || !s->iteration) return false;
+    if (p->doc.flags & DOC_MULTI_WRITER) return false;
     const node *w = node_of(s, p->doc.writer);
     return w->pos < n->pos && !(w->flags & NODE_DORMANT) && !node_is_invalid(&s->graph, w);
 }
@@ -220,7 +225,9 @@ bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
 
 bool runner_was_early(scheduler *s, node_id id) {
     assert(!s->running && !(node_of(s, id)->flags & NODE_REMOVED)); /* the body has returned */
-    if (!s->suspended && graph_lowest_runnable(&s->graph) >= node_of(s, id)->pos) return false;
+    if (!s->suspended && !s->refused_until &&
+        graph_lowest_runnable(&s->graph) >= node_of(s, id)->pos)
+        return false;
     s->upstream_epoch++;
     return search_reads(s, id) != 0;
 }

@@ -66,7 +66,7 @@ static uint32_t begin_pass(scheduler *s) {
     if (s->overwritten.count) invalidation_mark_overwritten(s);
     graph_settle(&s->graph);
     if (s->unblock) runner_unblock_all(s);
-    if (binheap_count(&s->timers)) gates_wake(s, env_now_ns(s->env));
+    if (binheap_count(&s->timers) || s->refused_until) gates_wake(s, env_now_ns(s->env));
     return first;
 }
 
@@ -144,7 +144,8 @@ static bool admit(scheduler *s, node_id id, uint32_t pos) {
     if (s->aside) discount_aside(s);
     if (s->graph.materialisers_invalid && promote_writers(s, id, pos)) return false;
     s->cursor = pos + 1;
-    if ((s->suspended | s->behind) && runner_wait_upstream(s, id)) return false;
+    if ((s->suspended || s->behind || s->refused_until) && runner_wait_upstream(s, id))
+        return false;
     if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
     if (gates_is_round_too_often(s, node_of(s, id))) {
         exhaust(s, id, env_now_ns(s->env));
@@ -219,7 +220,8 @@ static bool sweep(scheduler *s) {
     runner_begin_row(s);
     for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid | s->counting | asks | s->suspended | s->behind) &&
+        if (RARELY(g->materialisers_invalid | s->counting | asks | s->suspended | s->behind |
+                   (s->refused_until > 0)) &&
             !admit(s, id, pos))
             continue;
         s->cursor = pos + 1;
