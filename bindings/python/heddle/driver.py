@@ -83,12 +83,18 @@ class Driver:
         if self.runtime.closed:
             self.detach()
             return
-        more = self.runtime.pump()
-        if self.runtime.closed or self.loop is None:
-            return
-        due = 0.0 if more else self.runtime.due()
+        due = self._pump_once()
+        if due == 0:  # a verdict has come: what waited for it goes on now, not in the next turn of the loop
+            due = self._pump_once()
         if due is not None:
             self._wait(due)
+
+    def _pump_once(self) -> Optional[float]:
+        """Seconds until the next one; None: something wakes the driver."""
+        more = self.runtime.pump()
+        if self.runtime.closed or self.loop is None:
+            return None
+        return 0.0 if more else self.runtime.due()
 
     def _wait(self, due: float) -> None:
         assert self.loop is not None
