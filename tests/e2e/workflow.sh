@@ -106,14 +106,14 @@ hides() { ! flow "$@" | grep -E '%t|\$ref|Traceback'; }
 check "show: nothing of the compiler's" holds hides show p.db passed/k
 check "show: somebody runs it" holds sh -c '! "$0" workflow show p.db passed/k | grep -q "no program"' "$heddle"
 kill -9 "$pid"; wait "$pid" 2>/dev/null
-check "show: nobody runs it" holds says "no program runs it (process $pid has ended)" show p.db passed/k
-check "workflow why: the same" holds says "no program runs it (process $pid has ended)" why p.db passed/k
+check "show: nobody runs it" holds until_true says "no program runs it (process $pid has ended)" show p.db passed/k
+check "workflow why: the same" holds until_true says "no program runs it (process $pid has ended)" why p.db passed/k
 check "why-not of an instance that there is not" fails 2 "there is no instance passed/n" why-not p.db passed/n
 check "why-not of an unknown workflow: what is near" fails 2 "Did you mean passed/k" why-not p.db pased/k
 check "the key is kept where only the workflow is near" fails 2 "Did you mean passed/zebra" why-not p.db pased/zebra
-check "why-not of what nothing is near" fails 2 'p.db has no workflow and no space "nothing"' why-not p.db nothing/like
+check_file "why-not of what nothing is near" fails 2 'p.db has no workflow and no space "nothing"' why-not p.db nothing/like
 check "why of an unknown workflow" fails 2 "Did you mean passed/k" why p.db pased/k
-check "why-not of a cell without a program says who could tell" fails 8 "no running program" why-not p.db main/total
+check_file "why-not of a cell without a program says who could tell" fails 8 "no running program" why-not p.db main/total
 
 # ---- failing, waiting, ending
 
@@ -125,7 +125,7 @@ check "--json has it on stdout" holds sh -c '"$0" workflow await w.db fails/f --
 check "and where it failed" holds says "error  *ValueError: it does not work, at try" show w.db fails/f
 check "show: the step that failed" holds says "^  failed  *fail #try" show w.db fails/f
 check "show: what is done, of one that is over" holds says "^  done  *fetch_items" show w.db data_pipeline/one
-check "start of nothing makes no store" fails 2 "there is no file new.db" workflow start new.db steps
+check_file "start of nothing makes no store" fails 2 "there is no file new.db" workflow start new.db steps
 check "indeed" holds test ! -e new.db
 flow register w.db "$irs/flaky.json" >/dev/null
 lines() { flow start w.db flaky --key g --await >out.txt 2>&1; grep -q "^failed  *fail" out.txt && ! grep -q "^done" out.txt || { cat out.txt; false; }; }
