@@ -110,7 +110,7 @@ typedef enum hd_class {
     X(HD_HASH_DIFFERS, HD_CLASS_STALE, "the value is not the one expected")                        \
     X(HD_NO_VERDICT, HD_CLASS_NO_VERDICT, "no verdict yet")                                        \
     X(HD_ORIGIN_FAILED, HD_CLASS_PERMANENT, "the originating commit failed")                       \
-    X(HD_EXISTS, HD_CLASS_PERMANENT, "the document exists already")                                \
+    X(HD_EXISTS, HD_CLASS_PERMANENT, "it exists already, or was handled already")                  \
     X(HD_EXPIRED, HD_CLASS_PERMANENT, "the event id is older than the receipt horizon")            \
     X(HD_PROTOCOL, HD_CLASS_TERMINAL, "protocol error")                                            \
     X(HD_REJECTED, HD_CLASS_TERMINAL, "rejected")                                                  \

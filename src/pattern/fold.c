@@ -411,7 +411,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     f->at = u.at;
     hd_value_unref(u.before);
     if (status) return part_failed(tx, status);
-    persistence_created(s, s->running);
+    persistence_created(s, s->running, left_note_row, &f->part);
     if (!f->tree.top) return hd_tx_remove(tx, f->part.output);
     hd_value link = hd_cell_link(tx->rt, hd_tx_pool(tx), f->tree.top->item.cell);
     return hd_tx_set(tx, f->part.output, link);

@@ -4,16 +4,21 @@
  * writes by then: a row that comes back finds its documents, or writes them anew. The removal is not part of the list's
  * commit, which is made while nodes still read the documents. Another program that has made the row again meanwhile
  * writes them again, since the scheduler invalidates a computation whose output another program has removed
- * (invalidation.c). A program that is killed in between leaves them there. */
+ * (invalidation.c).
+ *
+ * Of rows that left while no program ran, or whose program was killed in between, the store still has what their nodes
+ * had read and written (persistence): when the list has made its rows, the documents of the others are noted, too. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/registry.h"
 #include "scheduler/scheduler.h"
 #include "store/tx.h"
 #include "value/key.h"
 
 #define LEFT_SLICE 256 /* documents that one pump removes */
+#define LATELY     16  /* notes that was_noted looks back */
 
 /* Whether the build has given the document its name: nodes that a program registers may write elsewhere. */
 static bool is_below(const hd_build *b, const struct key *id) {
@@ -22,12 +27,16 @@ static bool is_below(const hd_build *b, const struct key *id) {
            (id->length == length || key_bytes(id)[length] == '/');
 }
 
+static void note(patterns *all, place_id doc) {
+    if (vec_push(all->env, &all->left, doc)) place_ref(&all->rt->r.places, doc);
+}
+
 static void note_outputs(hd_build *b, const scheduler *s, node_id id) {
     places *ps = &b->all->rt->r.places;
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++) {
         place_id doc = place_at(ps, out & ~WRITER_ENVELOPE)->root;
         if ((out & WRITER_ENVELOPE) || !is_below(b, place_at(ps, doc)->doc.id)) continue;
-        if (vec_push(b->all->env, &b->all->left, doc)) place_ref(ps, doc);
+        note(b->all, doc);
     }
 }
 
@@ -41,9 +50,52 @@ void left_note(hd_build *b) {
     }
 }
 
+/* Documents of neighbours are noted one after the other: those above them, again and again. */
+static bool was_noted(const patterns *all, place_id doc) {
+    uint32_t from = all->left.count > LATELY ? all->left.count - LATELY : 0;
+    for (uint32_t i = from; i < all->left.count; i++)
+        if (all->left.items[i] == doc) return true;
+    return false;
+}
+
+/* A list or fold inside of a row creates nodes, so the store has no row of it; but of what it has created, and its own
+ * document is above the documents of those. `from`: where in the id what is above may end. */
+static void note_above(patterns *all, place_id doc, size_t from) {
+    places *ps = &all->rt->r.places;
+    const struct key *id = place_at(ps, doc)->doc.id;
+    uint32_t home = place_at(ps, doc)->doc.home;
+    for (size_t at = from; at < id->length; at++) {
+        if (key_bytes(id)[at] != '/') continue;
+        struct key *name = key_intern(all->rt->heap, key_bytes(id), at);
+        place_id above = 0;
+        if (name && !places_doc(ps, home, name, &above)) {
+            place_ref(ps, above);
+            if (!was_noted(all, above)) note(all, above);
+            place_unref(ps, above);
+        }
+        if (name) key_unref(name);
+    }
+}
+
+void left_note_row(const resume_set *set, const set_row *row, void *ctx) {
+    const part *p = ctx;
+    patterns *all = p->in->all;
+    const places *ps = &all->rt->r.places;
+    size_t own = place_at(ps, place_at(ps, p->output.id)->root)->doc.id->length;
+    const uint32_t *keys = set_keys(set, row);
+    for (uint32_t i = row->keys - row->outputs; i < row->keys; i++) {
+        place_id doc = place_at(ps, keys[i] & KEY_PLACE)->root;
+        if (all->rt->options.read_only || !is_below(p->in, place_at(ps, doc)->doc.id)) continue;
+        note_above(all, doc, own + 1);
+        note(all, doc);
+    }
+}
+
 static hd_status remove_one(hd_tx *tx, place_id doc) {
     place_id meta;
-    hd_status status = tx_write_op(tx, OP_DELETE, doc, value_absent(), 0);
+    hd_status status = replica_load(tx->r, doc);
+    if (status || value_is_absent(place_at(&tx->r->places, doc)->value)) return status;
+    status = tx_write_op(tx, OP_DELETE, doc, value_absent(), 0);
     if (!status) status = runtime_meta(tx->rt, doc, &meta);
     return status ? status : tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
 }
@@ -65,6 +117,8 @@ void left_work_off(patterns *all) {
     uint32_t count = all->left.count < LEFT_SLICE ? all->left.count : LEFT_SLICE;
     const place_id *docs = &all->left.items[all->left.count - count];
     hd_status status = remove_some(all, docs, count);
+    all->left_wait = status == HD_PENDING;
+    if (all->left_wait) return; /* one is on its way: the pump that takes it goes on */
     if (status)
         env_log(all->env, HD_LOG_WARN, "documents of rows that have left a list stay: %s",
                 hd_status_text(status));

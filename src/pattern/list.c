@@ -303,7 +303,7 @@ static hd_status coordinate(hd_tx *tx, void *ctx) {
     status = update_rows(p, tx, items, p->at != before);
     keep_value(&p->list_value, status ? (hd_value){ 0 } : items);
     if (status) return part_failed(tx, status);
-    persistence_created(s, s->running);
+    persistence_created(s, s->running, left_note_row, &p->part);
     if (p->elements.id) status = write_elements(p, tx);
     return status ? status : hd_tx_set(tx, p->part.output, p->links);
 }

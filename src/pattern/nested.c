@@ -121,7 +121,7 @@ static hd_status nest_run(hd_tx *tx, void *ctx) {
     }
     hd_status status = nest_build(n, tx, values, &result);
     if (status) return part_failed(tx, status);
-    persistence_created(s, s->running);
+    persistence_created(s, s->running, NULL, NULL);
     if (!result.id) return hd_tx_remove(tx, n->part.output);
     return hd_tx_set(tx, n->part.output, hd_cell_link(hd_tx_runtime(tx), hd_tx_pool(tx), result));
 }

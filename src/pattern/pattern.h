@@ -151,6 +151,11 @@ bool name_is_plain(const char *name);
 
 /* left.c: notes the documents that the build's own nodes write, before they end. */
 void left_note(hd_build *b);
+/* Notes the documents of a node of which only the store knows, because its element left the list while no program ran.
+ * ctx: the part of the list or fold. */
+struct resume_set;
+struct set_row;
+void left_note_row(const struct resume_set *set, const struct set_row *row, void *ctx);
 /* Removes noted documents, some in each pump; those that a node writes again stay. */
 void left_work_off(patterns *all);
 
@@ -215,6 +220,7 @@ struct patterns {
     list running;              /* all pieces, in order of start */
     list due;                  /* pieces to stop or build in the next pump; idle waits for them */
     VEC(place_id) left;        /* documents to be removed; referenced (left.c) */
+    bool left_wait;            /* one of them has to arrive first */
     uint64_t started;          /* how many pieces this runtime has started */
     uint32_t building;         /* how many pieces' functions are on the stack */
     list launches, replies;    /* without a verdict */

@@ -372,6 +372,29 @@ static void what_leaves_takes_its_documents_along(void **state) {
     assert_in_range(none, 3, 8);
 }
 
+/* pattern.h: the same of what leaves while no program runs the piece: its next start removes the documents. */
+static void what_leaves_meanwhile_takes_its_documents_along(void **state) {
+    static const char two[] = "[" ITEM(1, "\"red\"", 1) "," ITEM(2, "\"blue\"", 2) "]";
+    lab_set_json(l, "xs", two);
+    start_piece("p", grouped);
+    settle();
+    int few = documents_of("p");
+    for (int round = 0; round < 3; round++) {
+        write_grouped(90);
+        settle();
+        assert_in_range(documents_of("p"), 200, 2000);
+        stop();
+        lab_on(l, "z");
+        lab_set_json(l, "xs", two);
+        settle();
+        lab_on(l, "a");
+        start_piece("p", grouped);
+        settle();
+        assert_json(l, "main/p/all", "{\"blue\":2,\"red\":1}");
+        assert_int_equal(documents_of("p"), few);
+    }
+}
+
 /* A row that leaves and comes back has its document. */
 static void a_row_that_comes_back_has_its_document(void **state) {
     lab_set_json(l, "xs", "{\"tea\": {\"v\": 1}, \"milk\": {\"v\": 2}}");
@@ -515,6 +538,7 @@ int main(void) {
         S(keys_of_groups_are_texts_or_json),
         S(another_key_costs_the_logarithm_and_two_groups),
         S(what_leaves_takes_its_documents_along),
+        S(what_leaves_meanwhile_takes_its_documents_along),
         S(a_row_that_comes_back_has_its_document),
         S(a_result_that_another_program_removes_comes_back),
         S(links_inside_a_document_lead_to_the_same_from_elsewhere),

@@ -144,11 +144,11 @@ void persistence_creates(scheduler *s, node_id id) {
     k->flags &= (uint16_t)~KEPT_ROW;
 }
 
-void persistence_created(scheduler *s, node_id id) {
+void persistence_created(scheduler *s, node_id id, left_fn left, void *ctx) {
     if (!s->persistence || !id || !kept_has_name(kept_of(s, id))) return;
     size_t length;
     kept_piece *of = &s->persistence->pieces.items[kept_of(s, id)->piece];
-    resume_drop_below(s, of, kept_name(kept_of(s, id), &length), '/');
+    resume_drop_below(s, of, kept_name(kept_of(s, id), &length), '/', left, ctx);
 }
 
 /* Without memory the gates are not stored. */
@@ -254,7 +254,7 @@ void persistence_stopping(scheduler *s, bool on) {
 void persistence_built(scheduler *s, const char *space, const char *piece) {
     kept_piece *of = persistence_piece(s, space, piece);
     size_t length;
-    if (of) resume_drop_below(s, of, text_of(of->name, &length), ':');
+    if (of) resume_drop_below(s, of, text_of(of->name, &length), ':', NULL, NULL);
 }
 
 void persistence_drop_piece(scheduler *s, const char *space, const char *piece) {

@@ -51,6 +51,7 @@ typedef struct kept_node {
 } kept_node;
 
 struct resume_set;
+struct set_row;
 
 /* A piece to which nodes with durable names belong, or have belonged, in this runtime. */
 typedef struct kept_piece {
@@ -111,8 +112,9 @@ static inline void persistence_check(const scheduler *s) { (void)s; }
 hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *spec);
 /* The running node registers nodes or handlers: from now on it has no row. */
 void persistence_creates(scheduler *s, node_id id);
-/* The running node has registered all of its children: rows of other children of it are deleted. */
-void persistence_created(scheduler *s, node_id id);
+/* The running node has registered all of its children: other rows below it are told (`left` may be NULL) and deleted. */
+typedef void (*left_fn)(const struct resume_set *set, const struct set_row *row, void *ctx);
+void persistence_created(scheduler *s, node_id id, left_fn left, void *ctx);
 
 /* The node has completed its first run, or one that is to be noted (NODE_NOTED). */
 void persistence_ran_slow(scheduler *s, node_id id);
@@ -294,8 +296,9 @@ hd_status resume_install(scheduler *s, node_id id, const resume_set *set, const 
                          bool holds);
 void resume_free(scheduler *s, kept_piece *of);
 /* Deletes unclaimed rows below a piece ("space:piece", mark ':') or a node (its name, mark '/'), except those of
- * children of a registered node: that node may still run and register them. */
-void resume_drop_below(scheduler *s, kept_piece *of, const char *name, char mark);
+ * children of a registered node: that node may still run and register them. `left` may be NULL. */
+void resume_drop_below(scheduler *s, kept_piece *of, const char *name, char mark, left_fn left,
+                       void *ctx);
 /* Deletes all rows of a piece, those of other principals included. */
 void resume_drop_all(scheduler *s, const char *piece);
 

@@ -55,7 +55,8 @@ static bool awaits_another(const scheduler *s, const char *name, size_t prefix) 
     return slash && persistence_find(s, name, (size_t)(slash - name)) != 0;
 }
 
-void resume_drop_below(scheduler *s, kept_piece *of, const char *name_above, char mark) {
+void resume_drop_below(scheduler *s, kept_piece *of, const char *name_above, char mark,
+                       left_fn left, void *ctx) {
     char prefix[NAME_SIZE];
     int n = of->set ? snprintf(prefix, sizeof prefix, "%s%c", name_above, mark) : 0;
     if (n <= 0 || (size_t)n >= sizeof prefix) return;
@@ -64,7 +65,9 @@ void resume_drop_below(scheduler *s, kept_piece *of, const char *name_above, cha
         set_row *row = &of->set->rows.items[i];
         const char *name = set_text(of->set, row, ROW_NAME);
         if (strncmp(name, prefix, begin) != 0) break;
-        if (!row->claimed && !awaits_another(s, name, begin)) drop_row(s, of->set, row);
+        if (row->claimed || awaits_another(s, name, begin)) continue;
+        if (left) left(of->set, row, ctx);
+        drop_row(s, of->set, row);
     }
     free_if_used(s, of);
 }
