@@ -287,6 +287,7 @@ void bench_group_postgres(bench *b) {
         bench_watch(&o);
         bench_workflows(&o);
         bench_steps_elsewhere(&o);
+        bench_leases(&o);
         bench_four_writers(&o);
         bench_many_documents(&o);
         if (server.child) bench_idle(&o);

@@ -30,4 +30,9 @@ void bench_four_writers(on_server *o);
 /* A store of many documents is opened, and one of them is read. */
 void bench_many_documents(on_server *o);
 
+/* ---- postgres_leases.c */
+
+/* How long leases take to move when a process joins, leaves and is killed. */
+void bench_leases(on_server *o);
+
 #endif

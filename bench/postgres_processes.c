@@ -179,7 +179,10 @@ static bool make_documents(on_server *o, uint64_t count) {
 }
 
 void bench_many_documents(on_server *o) {
-    uint64_t count = bench_quick(o->b) ? 100000 : 1000000;
+    const char *documents = getenv("HD_BENCH_DOCUMENTS");
+    uint64_t count = documents           ? strtoull(documents, NULL, 10)
+                     : bench_quick(o->b) ? 100000
+                                         : 1000000;
     double ms[5];
     name_store(o);
     if (!make_documents(o, count)) {
