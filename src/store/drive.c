@@ -490,17 +490,21 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     return runtime_fail(rt, HD_UNSETTLED, "%s", hd_status_text(HD_UNSETTLED));
 }
 
+/* Whether rows about nodes are to be stored that the store has not just refused as they are. */
+static bool has_rows(const hd_runtime *rt) {
+    return rt->r.due && seals(rt) && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
+}
+
 static hd_status sync_all(hd_runtime *rt) {
     for (;;) {
-        hd_status status = runtime_seal(rt, true);
+        hd_status status = runtime_seal(rt, has_rows(rt));
         if (!status) status = pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;
         bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
         bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more ||
                      binheap_count(&rt->repeats);
-        bool due = rt->r.due && seals(rt) && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
-        if (!waits && !due) return HD_OK;
+        if (!waits && !has_rows(rt)) return HD_OK;
         if (waits) status = wait_for_more(rt, !more);
         if (status) return status;
     }
