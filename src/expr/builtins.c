@@ -380,16 +380,9 @@ static ev f_float(world *w, ev self, const ev *a, const call *c) {
                    type_name(w, a[0]));
 }
 
-static bool codec_arg(world *w, ev v, const char *of, const char *name) {
-    if (!arg_given(v) || v.kind == EV_STR) return true;
-    raise_f(w, CLASS_TypeError, "%s() argument '%s' must be str, not %s", of, name,
-            v.kind == EV_NONE ? "None" : type_name(w, v));
-    return false;
-}
-
 static ev f_str(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
-    if (!codec_arg(w, a[1], "str", "encoding") || !codec_arg(w, a[2], "str", "errors"))
+    if (!text_codec_arg(w, a[1], "str", "encoding") || !text_codec_arg(w, a[2], "str", "errors"))
         return ev_fail();
     if (!arg_given(a[0])) return w->empty_str;
     if (!arg_given(a[1]) && !arg_given(a[2])) return ev_str(w, a[0]);
@@ -419,7 +412,8 @@ static ev bytes_of_items(world *w, ev v) {
 
 static ev f_bytes(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
-    if (!codec_arg(w, a[1], "bytes", "encoding") || !codec_arg(w, a[2], "bytes", "errors"))
+    if (!text_codec_arg(w, a[1], "bytes", "encoding") ||
+        !text_codec_arg(w, a[2], "bytes", "errors"))
         return ev_fail();
     if (arg_given(a[1]) || arg_given(a[2])) {
         if (!arg_given(a[0]) || a[0].kind != EV_STR)

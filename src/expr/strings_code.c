@@ -198,15 +198,24 @@ ev text_decode(world *w, ev self, ev encoding, ev errors) {
     return write_str(&b);
 }
 
+static bool has_null(const text *t) {
+    for (uint32_t i = 0; i < t->count; i++)
+        if (!text_at(t, i)) return true;
+    return false;
+}
+
+bool text_codec_arg(world *w, ev v, const char *of, const char *name) {
+    if (!arg_given(v)) return true;
+    if (v.kind != EV_STR)
+        raise_f(w, CLASS_TypeError, "%s() argument '%s' must be str, not %s", of, name,
+                v.kind == EV_NONE ? "None" : type_name(w, v));
+    else if (has_null(v.text)) raise_f(w, CLASS_ValueError, "embedded null character");
+    else return true;
+    return false;
+}
+
 static bool codec_args(world *w, const ev *a, const char *method) {
-    static const char *const names[] = { "encoding", "errors" };
-    for (int i = 0; i < 2; i++) {
-        if (!arg_given(a[i]) || a[i].kind == EV_STR) continue;
-        raise_f(w, CLASS_TypeError, "%s() argument '%s' must be str, not %s", method, names[i],
-                a[i].kind == EV_NONE ? "None" : type_name(w, a[i]));
-        return false;
-    }
-    return true;
+    return text_codec_arg(w, a[0], method, "encoding") && text_codec_arg(w, a[1], method, "errors");
 }
 
 ev str_method_encode(world *w, ev self, const ev *a, const call *c) {

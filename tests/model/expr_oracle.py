@@ -254,7 +254,7 @@ def one(v):
 
 
 def bounded_pow(*args, **names):
-    if len(args) == 2:
+    if len(args) == 2 and "bad" not in names:
         guarded("**", *args)
     return pow(*args, **names)
 

@@ -423,6 +423,8 @@ def main():
             if said is None and why != "deep":
                 wrong += 1
                 print("parse_oracle: %r is taken as %s, but %s" % (text, json.dumps(got), why), file=sys.stderr)
+        elif said and "'=' in an f-string" in said and re.search(r"=\s*[}!:]", text):
+            refused += 1  # a form of f-strings that is not supported
         elif said is not None or not same(got, want):
             wrong += 1
             print("parse_oracle: %r gives %s, not %s" % (text, json.dumps(got), json.dumps(want)), file=sys.stderr)

@@ -43,6 +43,15 @@ static void a_complaint_names_the_receiver_of_a_spread_call(void **state) {
     expr_world_close(&x);
 }
 
+static void names_of_encodings_have_no_null_character(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[\"call\", \"bytes\", [\"a\", \"\\u0000\"]]",
+                "ValueError: embedded null character");
+    assert_runs(&x, "[\"method\", \"a\", \"encode\", [\"utf-8\", \"st\\u0000\"], []]",
+                "ValueError: embedded null character");
+    expr_world_close(&x);
+}
+
 static void two_names_of_one_list_see_each_others_changes(void **state) {
     expr_world x = expr_world_open(NULL);
     assert_runs(&x,
@@ -408,6 +417,7 @@ int main(void) {
         cmocka_unit_test(integers_never_wrap),
         cmocka_unit_test(a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type),
         cmocka_unit_test(a_complaint_names_the_receiver_of_a_spread_call),
+        cmocka_unit_test(names_of_encodings_have_no_null_character),
         cmocka_unit_test(two_names_of_one_list_see_each_others_changes),
         cmocka_unit_test(a_chain_evaluates_its_middle_once),
         cmocka_unit_test(any_stops_at_the_first_true_element),
