@@ -1,0 +1,201 @@
+/* test_said.c -- small statements of the headers and of docs/DECISIONS/0033 and 0037, one program each. Public headers
+ * only. */
+#include <heddle/lab.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static int runs;
+static char shown[200];
+
+static void show(hd_value v, void *ctx) {
+    hd_pool *pool = ctx;
+    runs++;
+    const char *text = hd_value_exists(v) ? hd_json_print(pool, v, HD_JSON_COMPACT, NULL) : "-";
+    snprintf(shown, sizeof shown, "%s", text);
+}
+
+typedef struct world {
+    hd_lab *lab;
+    hd_runtime *rt;
+    hd_pool *pool;
+} world;
+
+static world begin(bool in_file) {
+    world w = { .lab = hd_lab_open(&(hd_lab_options){ .in_file = in_file }) };
+    w.rt = hd_lab_runtime(w.lab, "a");
+    assert_int_equal(hd_pool_open(hd_runtime_heap(w.rt), &w.pool), HD_OK);
+    runs = 0;
+    return w;
+}
+
+static void end(world w) {
+    hd_pool_close(w.pool);
+    hd_lab_close(w.lab);
+}
+
+/* A sink on main/d through a schema that is closed at once (store.h: the runtime holds a reference). */
+static hd_schema *sink_with_schema(world w, const char *json) {
+    hd_schema *schema;
+    hd_error error;
+    hd_value v = hd_json_parse(w.pool, json, strlen(json), &error);
+    assert_int_equal(hd_schema_compile(hd_runtime_heap(w.rt), v, &schema, &error), HD_OK);
+    hd_sink(w.rt, hd_cell_with_schema(w.rt, hd_cell_at(w.rt, "main/d"), schema), show, w.pool);
+    return schema;
+}
+
+/* 0037: what made the first alternative of an anyOf fail is a dependency. */
+static void a_reader_runs_when_the_first_alternative_begins_to_match(void **state) {
+    world w = begin(false);
+    hd_lab_set(w.rt, "main/d", "{\"a\": \"text\", \"b\": 1}");
+    hd_schema_close(sink_with_schema(
+        w, "{\"anyOf\": [{\"type\": \"object\", \"required\": [\"a\"], \"properties\": {\"a\": "
+           "{\"type\": \"number\"}}}, {\"type\": \"object\", \"properties\": {\"b\": true}}]}"));
+    hd_lab_settle(w.lab);
+    runs = 0;
+    hd_lab_set(w.rt, "main/d#/a", "7");
+    hd_lab_settle(w.lab);
+    assert_int_equal(runs, 1);
+    assert_non_null(strstr(shown, "\"a\":7"));
+    end(w);
+}
+
+/* store.h: a cell with a schema reads what hd_schema_project gives, also for a required property with a default and a
+ * value that does not match. */
+static void a_required_default_reads_as_it_is_projected(void **state) {
+    static const char *const documents[] = { "{}", "{\"a\": \"text\"}", "{\"a\": 3}", "7" };
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        world w = begin(false);
+        hd_error error;
+        hd_lab_set(w.rt, "main/d", documents[i]);
+        hd_schema *schema = sink_with_schema(
+            w, "{\"type\": \"object\", \"required\": [\"a\"], \"properties\": {\"a\": {\"type\": "
+               "\"number\", \"default\": 5}}}");
+        hd_lab_settle(w.lab);
+        hd_value v = hd_json_parse(w.pool, documents[i], strlen(documents[i]), &error);
+        hd_value p = hd_schema_project(w.pool, schema, v);
+        assert_string_equal(
+            shown, hd_value_exists(p) ? hd_json_print(w.pool, p, HD_JSON_COMPACT, NULL) : "-");
+        hd_schema_close(schema);
+        end(w);
+    }
+}
+
+/* store.h: a reader of /a/b runs when {"a": {}} becomes {}, though /a/b is absent before and after. */
+static void a_reader_runs_when_less_of_its_path_exists(void **state) {
+    world w = begin(false);
+    hd_lab_set(w.rt, "main/d", "{\"a\": {}}");
+    hd_sink(w.rt, hd_cell_at(w.rt, "main/d#/a/b"), show, w.pool);
+    hd_lab_settle(w.lab);
+    hd_lab_set(w.rt, "main/d", "{}");
+    hd_lab_settle(w.lab);
+    assert_int_equal(runs, 2);
+    assert_string_equal(shown, "-");
+    end(w);
+}
+
+/* ---- a piece */
+
+static int rows;
+static hd_value row(hd_tx *tx, hd_value in, void *ctx) {
+    rows++;
+    return in;
+}
+static hd_cell pattern(hd_build *b, void *ctx) {
+    hd_cell list = hd_build_argument(b, "list", hd_array());
+    return hd_build_gather(b, "all", hd_build_map(b, "rows", list, &(hd_each){ .fn = row }));
+}
+
+/* RESUME.md, "Taking them up": stop and start need no sync; the rows of a piece do not run again. */
+static void a_piece_stopped_and_started_runs_nothing(void **state) {
+    for (int in_file = 0; in_file < 2; in_file++) {
+        world w = begin(in_file);
+        hd_error error;
+        hd_piece piece;
+        const hd_piece_spec spec = { .id = "p", .pattern = "p" };
+        hd_pattern_register(w.rt, "p", "1", pattern, NULL);
+        assert_int_equal(hd_piece_start(w.rt, &spec, &piece, &error), HD_OK);
+        hd_lab_set(w.rt, "main/p#/arguments/list", "[1, 2, 3]");
+        hd_node sink = hd_sink(w.rt, hd_piece_result(w.rt, piece), show, w.pool);
+        hd_lab_settle(w.lab);
+        rows = 0;
+        hd_node_unregister(w.rt, sink);
+        hd_piece_stop(w.rt, piece);
+        assert_int_equal(hd_piece_start(w.rt, &spec, &piece, &error), HD_OK);
+        hd_sink(w.rt, hd_piece_result(w.rt, piece), show, w.pool);
+        hd_lab_settle(w.lab);
+        assert_string_equal(shown, "[1,2,3]");
+        assert_int_equal(rows, 0);
+        end(w);
+    }
+}
+
+/* ---- time and events */
+
+static hd_status copy(hd_tx *tx, void *ctx) {
+    hd_runtime *rt = hd_tx_runtime(tx);
+    runs++;
+    return hd_tx_set(tx, hd_cell_at(rt, "main/y"), hd_tx_get(tx, hd_cell_at(rt, "main/x")));
+}
+
+/* scheduler.h, Time gates: while the node is dormant, changes after the first do not restart its debounce. */
+static void a_dormant_node_does_not_restart_its_debounce(void **state) {
+    world w = begin(false);
+    hd_node n = hd_compute(w.rt, "copy", copy, NULL, hd_cell_at(w.rt, "main/y"));
+    hd_lab_set(w.rt, "main/x", "1");
+    hd_node sink = hd_sink(w.rt, hd_cell_at(w.rt, "main/y"), show, w.pool);
+    hd_lab_idle(w.lab);
+    hd_node_set_debounce(w.rt, n, 100);
+    hd_node_unregister(w.rt, sink);
+    hd_lab_settle(w.lab);
+    hd_lab_set(w.rt, "main/x", "2");
+    hd_lab_settle(w.lab);
+    hd_lab_advance_ms(w.lab, 60);
+    hd_lab_set(w.rt, "main/x", "3");
+    hd_lab_settle(w.lab);
+    hd_lab_advance_ms(w.lab, 60);
+    hd_sink(w.rt, hd_cell_at(w.rt, "main/y"), show, w.pool);
+    hd_lab_settle(w.lab);
+    assert_string_equal(hd_lab_get(w.rt, "main/y"), "3");
+    end(w);
+}
+
+static hd_status count_first(hd_tx *tx, const hd_event *event, void *ctx) {
+    ++*(int *)ctx;
+    return HD_OK;
+}
+
+/* event.h, 0033: a second handler replaces the first. */
+static void a_second_handler_replaces_the_first(void **state) {
+    world w = begin(false);
+    int first = 0, second = 0;
+    hd_cell stream = hd_cell_at(w.rt, "main/go");
+    hd_handler_spec spec = {
+        .stream = stream, .fn = count_first, .ctx = &first, .reads_nothing = true
+    };
+    hd_handler_register(w.rt, &spec, NULL);
+    spec.ctx = &second;
+    hd_handler_register(w.rt, &spec, NULL);
+    hd_event_send(w.rt, stream, hd_null(), NULL);
+    hd_lab_idle(w.lab);
+    assert_int_equal(first, 0);
+    assert_int_equal(second, 1);
+    end(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reader_runs_when_the_first_alternative_begins_to_match),
+        cmocka_unit_test(a_required_default_reads_as_it_is_projected),
+        cmocka_unit_test(a_reader_runs_when_less_of_its_path_exists),
+        cmocka_unit_test(a_piece_stopped_and_started_runs_nothing),
+        cmocka_unit_test(a_dormant_node_does_not_restart_its_debounce),
+        cmocka_unit_test(a_second_handler_replaces_the_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
