@@ -360,6 +360,13 @@ static bool set_cause(world *w, exc *e, ev cause) {
     return true;
 }
 
+/* Members of enums and classes belong to the program: what CPython would change there, other workflows would see. */
+static ev refuse_shared(world *w, ev v) {
+    const class_info *info = class_of(w->classes, v.kind == EV_TYPE ? (uint32_t)v.i : ev_class(v));
+    return raise_f(w, CLASS_Unsupported, "changing an attribute of %s '%s'",
+                   v.kind == EV_TYPE ? "the class" : "a member of", class_shown(info));
+}
+
 bool attr_set(world *w, ev v, ev name, ev value) {
     if (text_is(name.text, "__cause__")) {
         if (v.kind == EV_EXC) return set_cause(w, v.exc, value);
@@ -378,6 +385,7 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     }
     if (v.kind == EV_TUPLE && tuple_attr(w, v, name.text).kind != EV_UNBOUND)
         return raise_f(w, CLASS_AttributeError, "can't set attribute"), false;
+    if (v.kind == EV_ENUM || v.kind == EV_TYPE) return refuse_shared(w, v), false;
     if (v.kind != EV_RECORD) return refuse_attr(w, v, name), false;
     if (!world_need(w, v)) return false;
     const class_info *info = class_of(w->classes, v.o->class_);
@@ -392,6 +400,9 @@ bool attr_set(world *w, ev v, ev name, ev value) {
 }
 
 bool attr_delete(world *w, ev v, ev name) {
+    if (v.kind == EV_ENUM || v.kind == EV_TYPE) return refuse_shared(w, v), false;
+    if (v.kind == EV_EXC)
+        return raise_f(w, CLASS_Unsupported, "deleting an attribute of an exception"), false;
     if (v.kind != EV_RECORD || !world_need(w, v))
         return v.kind != EV_RECORD ? refuse_attr(w, v, name), false : false;
     if (class_of(w->classes, v.o->class_)->flags & CLASS_FROZEN) {

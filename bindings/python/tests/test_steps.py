@@ -171,3 +171,9 @@ def test_what_cannot_be_stored_ends_its_instance_and_no_other() -> None:
         assert results[1::2] == [7] * 5
         assert all(isinstance(error, SystemError) and "cannot be stored" in str(error) for error in results[::2])
     asyncio.run(asyncio.wait_for(main(), 60))
+
+
+@pytest.mark.parametrize("body", ["x = Colour.RED\nx.y = 5", "x = Point\nx.y = 5", "x = ValueError(1)\nx.a = 2\ndel x.a"])
+def test_what_other_workflows_would_see_is_not_changed(body: str) -> None:
+    with pytest.raises(heddle.Unsupported, match="attribute"):
+        run(twin.flow(body))
