@@ -24,13 +24,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { IN_FLIGHT = 16 };
+enum {
+    IN_FLIGHT = 16,
+    KILLS_OF_EACH = 500 /* then another file: each check reads all that is there */
+};
 
 static char file[96];
 
+static void name_file(uint64_t kills) {
+    char name[32];
+    snprintf(name, sizeof name, "kill%llu.db", (unsigned long long)(kills / KILLS_OF_EACH));
+    folder_file(file, sizeof file, name);
+}
+
 static int make_folder(void **state) {
     if (folder_make(state)) return -1;
-    folder_file(file, sizeof file, "kill.db");
+    name_file(0);
     return 0;
 }
 
@@ -169,6 +178,7 @@ static void a_killed_process_loses_nothing_it_was_told(void **state) {
         for (int i = 0; i < count; i++) kill_it(&v[i]);
         kills += (uint64_t)count;
         check_file(v, count, kills % 10 == 0);
+        name_file(kills);
     }
 }
 
