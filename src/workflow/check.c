@@ -82,6 +82,35 @@ static void check_strands(const live *l) {
 
 /* ---- instances */
 
+/* deps_satisfied (W2), loops and users of the activations. */
+static void check_activations(const instance *in) {
+    LIST_FOR (n, &in->activations) {
+        const activation *a = LIST_ENTRY(n, activation, link);
+        const plan_function *f = &in->p->functions[a->function];
+        assert(a->in == in && a->function < in->p->function_count && a->vars->names == f->names);
+        assert(!a->ended || !a->users);
+        assert(!a->caller || a->depth == a->caller->depth + 1);
+        assert(!a->fan || a->caller == a->fan->a);
+        assert(!a->fan || !a->fan->waiter || a->index < a->fan->total);
+        assert(a->fan || !a->caller == (a->call_node == PLAN_NONE));
+        for (uint32_t i = 0; i < a->ready.count; i++)
+            assert(a->ready.items[i].satisfied < f->nodes[a->ready.items[i].node].deps_required);
+        for (uint32_t i = 0; i < a->loops.count; i++)
+            assert(f->nodes[a->loops.items[i].node].kind == NODE_LOOP_HEAD);
+    }
+}
+
+static void check_fans(const instance *in) {
+    LIST_FOR (n, &in->fans) {
+        const fan *f = LIST_ENTRY(n, fan, link);
+        if (f->ended) continue;
+        assert(f->a->in == in && !f->beginning && f->done <= f->begun && f->begun <= f->total);
+        assert(!f->waiter || (f->waiter->waits_for == f && f->waiter->state == STRAND_FAN));
+        assert(f->items.kind == EV_UNBOUND || f->items.tuple->count >= f->total);
+        assert(!f->waiter || f->failed == PLAN_NONE || f->failed < f->total);
+    }
+}
+
 static void check_live(const live *l) {
     const hd_engine *e = l->e;
     assert(live_find(e, l->id) == l && l->doc);
@@ -93,7 +122,11 @@ static void check_live(const live *l) {
     assert(l->in->owner == l);
     /* One whose end is stored has left. */
     assert(!instance_is_over(l->in) || l->changed || l->flight);
+    assert(!l->in->walking.count && l->in->fan_count <= l->in->strand_count);
     check_strands(l);
+    if (instance_is_over(l->in)) return;
+    check_activations(l->in);
+    check_fans(l->in);
 }
 
 static void check_commits(const hd_engine *e) {
@@ -136,6 +169,7 @@ void engine_check(hd_engine *e) {
     uint32_t every = 1 + (uint32_t)(e->stats.open + e->claims.count) / CHECKED_AT_ONCE;
     if (++e->turns % every) return;
     assert(e->active || list_empty(&e->lives));
+    assert(e->active || list_empty(&e->schedules));
     check_shards(e);
     check_commits(e);
     check_limits(e);

@@ -101,6 +101,7 @@ static void deliver_error(hd_engine *e, strand *s, hd_value error) {
 
 /* The child's outcome, as its document has it. */
 static void deliver(hd_engine *e, strand *s, const char *status, hd_value result, hd_value error) {
+    assert(s->state == STRAND_CHILD && !s->child);
     if (s->cancelled) step_raise(e, s, CLASS_CancelledError, "");
     else if (!strcmp(status, "done")) step_succeed(e, s, result);
     else if (!strcmp(status, "cancelled")) step_raise(e, s, CLASS_CancelledError, "");
@@ -109,6 +110,7 @@ static void deliver(hd_engine *e, strand *s, const char *status, hd_value result
 
 /* Values cross as documents do: an object of the child is a copy in the parent. */
 static void deliver_live(strand *s, const live *c) {
+    assert(c->in && instance_is_over(c->in) && !c->awaited);
     hd_engine *e = c->e;
     hd_pool *pool;
     bool is_done = c->in->status == INSTANCE_DONE;
@@ -168,6 +170,7 @@ static void join(strand *s, live *c) {
 }
 
 static hd_value parent_record(hd_pool *pool, const strand *s) {
+    assert(strand_node(s)->kind == NODE_CHILD);
     const live *parent = s->in->owner;
     hd_value r = hd_object_set(pool, hd_object(), "id", hd_string(pool, parent->id));
     r = hd_object_set(pool, r, "strand", hd_int(pool, s->number));
@@ -209,6 +212,7 @@ static hd_status join_new(hd_engine *e, hd_pool *pool, strand *s, const plan *p,
 }
 
 static void start_child(hd_engine *e, hd_pool *pool, strand *s, const char *id) {
+    assert(s->state == STRAND_CHILD && !s->child);
     const plan_node *n = strand_node(s);
     plan *p;
     hd_value input = { 0 };

@@ -932,6 +932,46 @@ static hd_status make_record(plan *p) {
     return status;
 }
 
+/* ---- what walks rely on */
+
+static void check_edges(const plan_function *f, const plan_node *n) {
+    uint32_t from = (uint32_t)(n - f->nodes);
+    assert(n->first_out + n->out_count <= f->edge_count || !n->out_count);
+    for (uint32_t i = 0; i < n->out_count; i++) {
+        const plan_edge *e = plan_out(f, n, i);
+        assert(e->from == from && e->to < f->node_count && e->kind != EDGE_EXCEPT);
+        assert((e->kind == EDGE_BACK) == (e->to <= from));
+        (void)e;
+    }
+    (void)from;
+}
+
+static void check_node(const plan *p, const plan_function *f, const plan_node *n) {
+    uint32_t count = f->node_count;
+    assert(&p->functions[n->function] == f && n->id && n->kind < NODE_KINDS);
+    assert(n->except == PLAN_NONE ||
+           (n->except < count && f->nodes[n->except].kind == NODE_HANDLER));
+    assert(n->fan == PLAN_NONE || (n->fan < count && f->nodes[n->fan].kind == NODE_FAN_HEAD));
+    assert(n->loop == PLAN_NONE || (n->loop < count && f->nodes[n->loop].kind == NODE_LOOP_HEAD));
+    assert(n->kind != NODE_FAN_HEAD || (n->pair < count && f->nodes[n->pair].kind == NODE_BARRIER));
+    assert(n->kind != NODE_FAN_HEAD || f->nodes[n->pair].pair == (uint32_t)(n - f->nodes));
+    assert(n->kind != NODE_CALL || n->callee < p->function_count);
+    assert(n->kind != NODE_HANDLER || n->caught != PLAN_NONE);
+    assert((n->kind != NODE_ACTION && n->kind != NODE_CHILD && n->kind != NODE_WAIT) || n->name);
+    check_edges(f, n);
+    (void)p, (void)count;
+}
+
+static void plan_check(const plan *p) {
+    assert(p->function_count && p->refs == 1);
+    for (uint32_t i = 0; i < p->function_count; i++) {
+        const plan_function *f = &p->functions[i];
+        assert(f->entry < f->node_count && f->nodes[f->entry].kind == NODE_ENTRY);
+        assert(f->params <= f->names->names.count && f->result < f->names->names.count);
+        for (uint32_t k = 0; k < f->node_count; k++) check_node(p, f, &f->nodes[k]);
+    }
+}
+
 hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *error) {
     plan *p = env_new0(&w->env, sizeof *p);
     hd_error ignored;
@@ -947,6 +987,7 @@ hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *
         plan_unref(p);
         return status;
     }
+    plan_check(p);
     *out = p;
     return HD_OK;
 }

@@ -19,6 +19,8 @@ static const char *const words[] = {
 };
 
 static hd_value entry_value(hd_pool *pool, const live *l, const journal_entry *j, uint64_t seq) {
+    assert(j->what <= JOURNAL_END &&
+           (j->node == PLAN_NONE || j->function < l->in->p->function_count));
     hd_value r = hd_object_set(pool, hd_object(), "seq", hd_int(pool, (int64_t)seq));
     r = hd_object_set(pool, r, "at", hd_int(pool, (int64_t)j->at_ms));
     r = hd_object_set(pool, r, "what", hd_string(pool, words[j->what]));

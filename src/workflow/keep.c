@@ -91,6 +91,7 @@ static policy policy_of(const live *l) {
 
 /* What has stalled stays: it is to be looked at. */
 hd_status keep_note(live *l) {
+    assert(instance_is_over(l->in));
     policy kept = policy_of(l);
     if ((!kept.ms && !kept.most) || l->in->status == INSTANCE_STALLED) return HD_OK;
     shelf *s = shelf_of(l->e, l->in->p->name);
@@ -103,6 +104,7 @@ static uint64_t due_of(const live *l) {
 }
 
 static hd_value end_value(hd_pool *pool, const live *l) {
+    assert(instance_is_over(l->in) && strchr(l->id, '/'));
     hd_value fields[] = { hd_string(pool, strchr(l->id, '/') + 1),
                           hd_int(pool, (int64_t)l->in->now_ms), hd_int(pool, (int64_t)due_of(l)) };
     return hd_array_of(pool, fields, 3);

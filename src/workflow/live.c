@@ -149,6 +149,7 @@ static hd_status load_line(live *l, hd_value doc) {
 
 /* An instance that was only asked for begins now; any other goes on. */
 static hd_status load_from(live *l, hd_value doc, hd_error *error) {
+    assert(!l->in && l->doc);
     plan *p;
     hd_status status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
     if (engine_may_pass(status)) return status;
@@ -513,6 +514,7 @@ static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
 }
 
 static hd_status store(hd_tx *tx, live *l) {
+    assert(l->in && !l->in->walking.count);
     target t = { tx, l->doc, { 0 } };
     doc_writer out = { &t, write_op };
     bool fresh = hd_value_exists(l->record), kind = fresh || l->in->status_changed;

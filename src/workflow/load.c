@@ -69,6 +69,7 @@ static hd_status make_stubs(loader *l, hd_value objects) {
         if (!number_of_key(it.key, &number)) return corrupt(l, "/objects", "a key is no number");
         while (l->objects.count <= number)
             if (!vec_push(l->in->env, &l->objects, ev_unbound())) return HD_NOMEM;
+        assert(number < l->objects.count);
         ev stub = stub_of(l, it.value, number);
         if (ev_failed(stub))
             return l->in->w->status ? l->in->w->status : corrupt(l, "/objects", "unknown class");
@@ -106,6 +107,7 @@ static hd_status load_slot(loader *l, hd_value v, ev *out) {
 /* ---- activations */
 
 static hd_status load_variables(loader *l, activation *a, hd_value vars) {
+    assert(a->in == l->in && a->vars);
     const scope *names = a->vars->names;
     for (hd_iter it = hd_iter_of(vars); hd_iter_next(&it);) {
         uint32_t slot = scope_find(names, it.key, it.key_length);
@@ -122,6 +124,7 @@ static hd_status load_variables(loader *l, activation *a, hd_value vars) {
 }
 
 static hd_status load_loop(loader *l, activation *a, const char *id, hd_value v) {
+    assert(a->in == l->in && !a->ended);
     loop_state s = { .node = plan_find_node(activation_function(a), id), .stored = true };
     s.over = s.source = ev_unbound();
     if (s.node == PLAN_NONE) return corrupt(l, "/loops", "a loop that the workflow does not have");
@@ -138,6 +141,7 @@ static hd_status load_loop(loader *l, activation *a, const char *id, hd_value v)
 }
 
 static hd_status load_ready(loader *l, activation *a, const char *id, hd_value v) {
+    assert(a->in == l->in && !a->ended);
     arrivals r = { .node = plan_find_node(activation_function(a), id), .stored = true };
     if (r.node == PLAN_NONE) return corrupt(l, "/ready", "a node that the workflow does not have");
     r.satisfied = (uint32_t)hd_value_as_int(v, 0);
@@ -147,6 +151,7 @@ static hd_status load_ready(loader *l, activation *a, const char *id, hd_value v
 }
 
 static hd_status load_activation(loader *l, activation *a, hd_value v) {
+    assert(a->in == l->in && !a->stored);
     hd_status status = load_variables(l, a, hd_value_at(v, "vars"));
     for (hd_iter it = hd_iter_of(hd_value_at(v, "loops")); !status && hd_iter_next(&it);)
         status = load_loop(l, a, it.key, it.value);
@@ -213,6 +218,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 static hd_status load_call(loader *l, const numbered *c) {
+    assert(c->is_call && l->in->root);
     instance *in = l->in;
     activation *caller;
     hd_status status = find_place(l, hd_value_at(c->v, "caller"), &caller);
@@ -229,6 +235,7 @@ static hd_status load_call(loader *l, const numbered *c) {
 }
 
 static hd_status load_results(loader *l, fan *f, hd_value results) {
+    assert(f->results.kind == EV_DICT && !f->waiter);
     for (hd_iter it = hd_iter_of(results); hd_iter_next(&it);) {
         uint32_t index;
         ev v;
@@ -244,6 +251,7 @@ static hd_status load_results(loader *l, fan *f, hd_value results) {
 }
 
 static hd_status load_fan(loader *l, const numbered *c) {
+    assert(!c->is_call && l->in->root);
     activation *a;
     hd_status status = find_place(l, hd_value_at(c->v, "in"), &a);
     if (status) return status;
@@ -265,6 +273,7 @@ static hd_status load_fan(loader *l, const numbered *c) {
         f->total = f->items.tuple->count;
     }
     if (!number_at(c->v, "failed", &f->failed)) f->failed = PLAN_NONE;
+    else if (f->failed >= f->total) return corrupt(l, "/fans", "a failure that cannot be");
     f->cancelled = hd_value_as_bool(hd_value_at(c->v, "cancelled"), false);
     return load_results(l, f, hd_value_at(c->v, "results"));
 }
@@ -309,6 +318,7 @@ static strand_state state_at(const plan_node *n, uint64_t due) {
 }
 
 static hd_status load_args(strand *s, hd_value stored) {
+    assert(!hd_value_exists(s->args) && !s->token);
     s->args = hd_value_ref(stored);
     bool lost =
         (s->state == STRAND_READY || s->state == STRAND_BACKOFF || s->state == STRAND_CHILD) &&
@@ -317,6 +327,7 @@ static hd_status load_args(strand *s, hd_value stored) {
 }
 
 static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
+    assert(l->in->root && !instance_is_over(l->in));
     activation *a;
     hd_value v = open_record_place(record); /* and the rest */
     int64_t step = hd_value_as_int(open_record_at(record, "step"), -1);

@@ -102,6 +102,7 @@ static hd_value slot(saver *s, ev v) {
 }
 
 static void put_object(saver *s, ev object) {
+    assert(world_number(object) && world_number(object) <= s->in->objects);
     number_text n = text_of(world_number(object));
     if (!vec_push(s->in->env, &s->whole, world_number(object))) s->status = HD_NOMEM;
     push(s, n.chars);
@@ -171,6 +172,7 @@ typedef struct where {
 } where;
 
 static void push_where(saver *s, const activation *a, where *w) {
+    assert(!a->fan || a->caller);
     w->keys = 0;
     if (!a->caller) return;
     w->a = text_of(a->fan ? a->fan->number : a->number);
@@ -186,6 +188,7 @@ static void push_where(saver *s, const activation *a, where *w) {
 
 /* {"call": n}, or {"fan": n, "index": i}; the first activation is not named. */
 static hd_value with_place(saver *s, hd_value record, const activation *a) {
+    assert(a->in == s->in);
     if (!a->caller) return record;
     if (!a->fan) return hd_object_set(s->pool, record, "call", hd_int(s->pool, a->number));
     record = hd_object_set(s->pool, record, "fan", hd_int(s->pool, a->fan->number));
@@ -193,6 +196,7 @@ static hd_value with_place(saver *s, hd_value record, const activation *a) {
 }
 
 static void save_variables(saver *s, activation *a) {
+    assert(a->in == s->in && a->own);
     const scope *names = a->vars->names;
     push_part(s, PART_VARS);
     for (uint32_t v = 0; v < names->names.count; v++) {
@@ -217,6 +221,7 @@ static hd_value loop_record(saver *s, const loop_state *l) {
 
 /* What is iterated over is written when the loop is entered; after that its visit alone. */
 static void save_loop(saver *s, const plan_function *f, loop_state *l) {
+    assert(l->changed && l->node < f->node_count && f->nodes[l->node].kind == NODE_LOOP_HEAD);
     push(s, f->nodes[l->node].id);
     if (l->ended) {
         if (l->stored) put(s, DOC_REMOVE, (hd_value){ 0 });
@@ -245,6 +250,7 @@ static void save_ready(saver *s, activation *a) {
     for (uint32_t i = a->ready.count; i-- > 0;) {
         arrivals *r = &a->ready.items[i];
         const char *id = activation_function(a)->nodes[r->node].id;
+        assert(r->satisfied < activation_function(a)->nodes[r->node].deps_required); /* W2 */
         if (r->changed && (r->satisfied || r->stored))
             put_at(s, id, r->satisfied ? hd_int(s->pool, r->satisfied) : (hd_value){ 0 });
         r->stored = r->satisfied != 0;
@@ -264,6 +270,7 @@ static bool is_news(const activation *a) {
 
 /* A called activation has a record; a branch, and the first, only what differs from how they begin. */
 static void save_record(saver *s, activation *a) {
+    assert(a->in == s->in && !a->ended);
     const plan_function *f = activation_function(a);
     if (a->stored || !a->caller || a->fan) return;
     hd_value r = hd_object_set(s->pool, hd_object(), "function", hd_string(s->pool, f->name));
@@ -274,6 +281,7 @@ static void save_record(saver *s, activation *a) {
 }
 
 static void save_activation(saver *s, activation *a) {
+    assert(a->in == s->in);
     where w;
     push_where(s, a, &w);
     if (a->ended) {
@@ -292,6 +300,7 @@ static void save_activation(saver *s, activation *a) {
 /* ---- fans */
 
 static hd_value fan_record(saver *s, const fan *f) {
+    assert(!f->ended && f->begun <= f->total);
     const plan_function *fn = activation_function(f->a);
     hd_value r =
         hd_object_set(s->pool, hd_object(), "node", hd_string(s->pool, fn->nodes[f->node].id));
@@ -302,6 +311,7 @@ static hd_value fan_record(saver *s, const fan *f) {
 }
 
 static void save_results(saver *s, fan *f) {
+    assert(f->arrived.count <= f->done && f->done <= f->begun);
     push(s, "results");
     for (uint32_t i = 0; i < f->arrived.count && !s->status; i++) {
         const dict_entry *e = dict_find(s->in->w, f->results.dict, ev_int(f->arrived.items[i]));
@@ -313,6 +323,7 @@ static void save_results(saver *s, fan *f) {
 }
 
 static void save_fan(saver *s, fan *f) {
+    assert(f->a->in == s->in);
     number_text n = text_of(f->number);
     if (f->ended && !f->stored) return;
     push_part(s, PART_FANS);
@@ -348,6 +359,7 @@ static hd_value strand_rest(saver *s, const strand *t) {
 }
 
 static hd_value strand_record(saver *s, const strand *t) {
+    assert(t->state != STRAND_WALKING && t->state != STRAND_ENDED && t->in == s->in);
     uint64_t started = s->in->started_ms;
     hd_value rest = strand_rest(s, t);
     hd_value fields[] = {
@@ -384,6 +396,7 @@ static void save_next(saver *s) {
 }
 
 static void save_open(saver *s) {
+    assert(!instance_is_over(s->in) && !s->in->walking.count);
     instance *in = s->in;
     save_changes(s);
     LIST_FOR (n, &in->news.fans) save_fan(s, LIST_ENTRY(n, fan, news));
@@ -424,6 +437,7 @@ static void save_origin(saver *s) {
 }
 
 static void save_over(saver *s) {
+    assert(instance_is_over(s->in) && s->in->status != INSTANCE_RUNNING);
     instance *in = s->in;
     bool variables = in->status != INSTANCE_DONE && in->root;
     if (variables) save_last_variables(s);

@@ -96,6 +96,7 @@ static bool is_worth_retrying(hd_engine *e, const plan_retry *r, uint32_t class_
 }
 
 static double backoff_s(const plan_retry *r, uint32_t attempt) {
+    assert(attempt >= 1);
     double factor = r->factor > 0 ? r->factor : 2, most = r->max_s > 0 ? r->max_s : 3600;
     if (!(r->backoff_s > 0)) return 0; /* zero times an infinite power is no number */
     double wait = r->backoff_s * pow(factor, attempt - 1);
@@ -150,6 +151,7 @@ static hd_status keep_reason(hd_engine *e, strand *s, const char *class_name, co
 }
 
 static hd_status retry(hd_engine *e, strand *s, const char *class_name, const char *message) {
+    assert(s->state == STRAND_RUNNING && strand_node(s)->kind == NODE_ACTION);
     hd_status status = keep_reason(e, s, class_name, message);
     if (status) return status;
     e->stats.retries++;
@@ -158,6 +160,7 @@ static hd_status retry(hd_engine *e, strand *s, const char *class_name, const ch
 }
 
 static hd_status fail(hd_engine *e, strand *s, const char *class_name, const char *message) {
+    assert(strand_node(s)->kind == NODE_ACTION && live_of(s)->in == s->in);
     uint32_t class_ = exception_class(e, class_name);
     if (class_ == CLASS_NONE) class_ = CLASS_RuntimeError;
     return is_last_attempt(e, s, class_) ? raise(e, s, class_, message)
@@ -253,6 +256,7 @@ static live *begin_walk(hd_engine *e, strand *s) {
 }
 
 static void end_walk(live *l, hd_status status) {
+    assert(l->in && !l->in->walking.count);
     if (!status) status = step_deliver(l);
     step_unqueue_news(l);
     if (status) live_lost(l);
@@ -289,6 +293,7 @@ void step_raise_value(hd_engine *e, strand *s, ev exception) {
 }
 
 void step_lost(hd_engine *e, strand *s) {
+    assert(s->state == STRAND_RUNNING && strand_node(s)->kind == NODE_ACTION);
     live *l = begin_walk(e, s);
     e->stats.lost++;
     instance_note(s->in, JOURNAL_STEPS, JOURNAL_LOST, s);
@@ -304,6 +309,7 @@ void step_lost(hd_engine *e, strand *s) {
 /* ---- timers */
 
 static hd_status fire_signal(hd_engine *e, strand *s) {
+    assert(s->state == STRAND_SIGNAL && s->due_ms);
     char message[300];
     snprintf(message, sizeof message, "no signal \"%.200s\"", strand_node(s)->name);
     return raise(e, s, CLASS_TimeoutError, message);

@@ -14,6 +14,7 @@
 /* ---- handlers */
 
 static bool clause_takes(const instance *in, const plan_clause *c, ev exception) {
+    assert(exception.kind == EV_EXC);
     if (!c->class_count) return true;
     for (uint32_t i = 0; i < c->class_count; i++)
         if (class_is(in->w->classes, exception.o->class_, c->classes[i])) return true;
@@ -33,6 +34,8 @@ static const plan_clause *clause_for(const instance *in, const plan_node *handle
  * value; the clause's is the program's. */
 static bool handle(strand *s, const plan_node *handler, const plan_clause *c, uint32_t index,
                    ev exception) {
+    assert(handler->kind == NODE_HANDLER && handler->caught != PLAN_NONE);
+    assert(index < handler->clause_count);
     activation_assign(s->a, handler->caught, exception);
     if (c->bind != PLAN_NONE) activation_assign(s->a, c->bind, exception);
     return walk_along(s, EDGE_GUARD, index);
@@ -40,6 +43,7 @@ static bool handle(strand *s, const plan_node *handler, const plan_clause *c, ui
 
 /* Finds out whether a HANDLER of the strand's function takes the exception; if so the strand goes on there. */
 static bool find_handler(strand *s, ev exception, bool *taken) {
+    assert(exception.kind == EV_EXC && s->state != STRAND_ENDED);
     const plan_function *f = activation_function(s->a);
     uint32_t index, at = strand_node(s)->except;
     for (*taken = false; at != PLAN_NONE; at = f->nodes[at].except) {
@@ -56,6 +60,7 @@ static bool find_handler(strand *s, ev exception, bool *taken) {
 
 /* Ends all strands in the activation and below it, except this one. They raise no exception. */
 static void end_others(activation *f, const strand *except) {
+    assert(f->users && !f->ended);
     if (f->users == 1) return; /* this strand alone */
     LIST_FOR_SAFE (n, &f->in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);
@@ -65,6 +70,7 @@ static void end_others(activation *f, const strand *except) {
 }
 
 static void fail(instance *in, ev exception) {
+    assert(exception.kind == EV_EXC);
     bool cancelled =
         in->cancelling && class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
     instance_end(in, cancelled ? INSTANCE_CANCELLED : INSTANCE_FAILED, exception);
@@ -76,6 +82,7 @@ static bool leave(strand *s) {
     activation *a = s->a;
     end_others(a, s);
     if (!a->caller || a->fan) return false;
+    assert(a->call_node < activation_function(a->caller)->node_count);
     s->node = a->call_node;
     strand_move(s, a->caller);
     return true;
@@ -114,6 +121,7 @@ bool unwind_new(strand *s, uint32_t class_, const char *message) {
 /* The strand no longer waits for its branches. Those that have not ended go on; the variables around them stay for them
  * as they are now. */
 static void detach(fan *f) {
+    assert(!f->ended && f->waiter && f->waiter->waits_for == f);
     f->waiter->waits_for = NULL;
     f->waiter = NULL;
     fan_mark(f);
@@ -126,6 +134,7 @@ static void detach(fan *f) {
 static bool cancel_all(instance *in, const fan *within);
 
 static bool cancel_branches(fan *f) {
+    assert(!f->ended && f->done <= f->total);
     f->cancelled = true;
     fan_mark(f);
     return cancel_all(f->a->in, f);
@@ -134,6 +143,7 @@ static bool cancel_branches(fan *f) {
 bool unwind_branches(fan *f) { return f->cancelled || !f->waiter || cancel_branches(f); }
 
 bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception) {
+    assert(barrier->kind == NODE_BARRIER && f->done && exception.kind == EV_EXC);
     strand *waiter = f->waiter;
     if (!waiter || f->cancelled) return true;
     if (barrier->mode == BARRIER_GROUP) return cancel_branches(f);
@@ -145,6 +155,7 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception) {
 /* ---- cancelling */
 
 static bool cancel_strand(strand *s) {
+    assert(s->state != STRAND_FAN || (s->waits_for && s->waits_for->waiter == s));
     world *w = s->in->w;
     if (s->cancelled || s->state == STRAND_ENDED) return true;
     s->cancelled = true;
@@ -182,6 +193,7 @@ static bool cancel_all(instance *in, const fan *within) {
 }
 
 bool unwind_cancel(instance *in) {
+    assert(!instance_is_over(in));
     in->cancelling = true;
     return cancel_all(in, NULL);
 }
@@ -189,6 +201,7 @@ bool unwind_cancel(instance *in) {
 /* ---- stalling */
 
 void unwind_if_stalled(instance *in) {
+    assert(in->strand_count >= in->fan_count && !instance_is_over(in));
     if (in->strand_count > in->fan_count) return;
     instance_end(in, INSTANCE_STALLED, ev_none());
 }

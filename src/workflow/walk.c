@@ -32,6 +32,8 @@ static bool fan_over(fan *f);
 /* ---- the work list */
 
 static bool go_on(strand *s) {
+    assert(s->state != STRAND_ENDED && !s->a->ended);
+    assert(s->node < activation_function(s->a)->node_count);
     strand_set_state(s, STRAND_WALKING);
     strand_mark(s);
     return vec_push(s->in->env, &s->in->walking, s);
@@ -40,6 +42,7 @@ static bool go_on(strand *s) {
 /* A loop that waits for nothing would hold up every other instance. No handler is asked: one in the loop would go
  * on with it. */
 static bool give_up(instance *in, const strand *s) {
+    assert(s->in == in && !instance_is_over(in));
     (void)raise_f(in->w, CLASS_Unsupported, "more than %llu nodes without waiting, at \"%s\"",
                   (unsigned long long)in->most_nodes, strand_node(s)->id);
     ev exception = raise_catch(in->w);
@@ -74,6 +77,7 @@ static hd_status walk(instance *in, bool ok) {
 /* Evaluates in the strand's variables. OUTCOME_RAISED has been handled: the strand is elsewhere, and *ok
  * says whether that worked. */
 static outcome eval(strand *s, code *c, ev *out, bool *ok) {
+    assert(c && s->state != STRAND_ENDED && !s->a->ended);
     activation_mark(s->a);
     outcome o = machine_eval(s->in->w->machine, c, s->a->vars, out);
     *ok = o == OUTCOME_VALUE || (o == OUTCOME_RAISED && unwind(s, *out));
@@ -82,6 +86,7 @@ static outcome eval(strand *s, code *c, ev *out, bool *ok) {
 
 /* Gives a result to its target. *raised: that has raised an exception, and the strand is elsewhere. */
 static bool bind(strand *s, const plan_target *t, ev value, bool *raised) {
+    assert(!s->a->ended && s->state != STRAND_ENDED);
     bool ok = true;
     ev none;
     *raised = false;
@@ -95,6 +100,8 @@ static bool bind(strand *s, const plan_target *t, ev value, bool *raised) {
 /* ---- edges */
 
 static arrivals *arrivals_at(instance *in, activation *a, uint32_t node) {
+    assert(a->in == in && !a->ended);
+    assert(node < activation_function(a)->node_count);
     for (uint32_t i = 0; i < a->ready.count; i++)
         if (a->ready.items[i].node == node) return &a->ready.items[i];
     return vec_push(in->env, &a->ready, ((arrivals){ .node = node })) ? &vec_last(&a->ready) : NULL;
@@ -119,12 +126,14 @@ static bool count_arrival(strand *s, const plan_node *to, uint32_t node) {
 }
 
 static void note_edge(strand *s, edge_kind kind) {
+    assert(kind != EDGE_FORWARD && kind != EDGE_EXCEPT);
     uint32_t before = s->in->journal.count;
     instance_note(s->in, JOURNAL_NODES, JOURNAL_EDGE, s);
     if (s->in->journal.count > before) vec_last(&s->in->journal).edge = kind;
 }
 
 static bool arrive(strand *s, const plan_edge *e) {
+    assert(e->to < activation_function(s->a)->node_count && s->state != STRAND_ENDED);
     const plan_node *to = &activation_function(s->a)->nodes[e->to];
     s->in->counts.arrivals++;
     if (e->kind != EDGE_FORWARD) note_edge(s, e->kind);
@@ -136,6 +145,7 @@ static bool arrive(strand *s, const plan_edge *e) {
 }
 
 bool walk_along(strand *s, edge_kind kind, uint32_t index) {
+    assert(s->state != STRAND_ENDED && kind < EDGE_KINDS);
     const plan_function *f = activation_function(s->a);
     const plan_node *n = strand_node(s);
     for (uint32_t i = 0; i < n->out_count; i++) {
@@ -148,6 +158,7 @@ bool walk_along(strand *s, edge_kind kind, uint32_t index) {
 
 /* Along all edges of its node: the strand takes the first, new strands the others. */
 static bool follow(strand *s) {
+    assert(strand_node(s)->out_count && s->state != STRAND_ENDED);
     activation *here = s->a;
     const plan_function *f = activation_function(here);
     const plan_node *n = strand_node(s);
@@ -185,6 +196,7 @@ static void loop_set(world *w, loop_state *l, ev over, ev source) {
 /* Lists are iterated over as they are, by index: what the body appends is seen. Everything else is taken
  * as a list first; a dict or set that changes its size meanwhile is an error, as in CPython. */
 static bool loop_begin(strand *s, ev over) {
+    assert(strand_node(s)->kind == NODE_LOOP_HEAD && !s->back);
     world *w = s->in->w;
     bool live = over.kind == EV_LIST || over.kind == EV_TUPLE || over.kind == EV_STR ||
                 over.kind == EV_RANGE;
@@ -208,6 +220,7 @@ typedef enum turn { TURN_NEXT, TURN_OVER, TURN_RAISED } turn;
 
 /* The next element of a for loop. */
 static turn loop_element(world *w, const loop_state *l, ev *out) {
+    assert(!l->ended);
     if (l->source.kind != EV_UNBOUND && ev_length(w, l->source) != l->size) {
         (void)raise_f(w, CLASS_RuntimeError, "%s changed size during iteration",
                       l->source.kind == EV_SET ? "Set" : "dictionary");
@@ -220,6 +233,7 @@ static turn loop_element(world *w, const loop_state *l, ev *out) {
 
 /* CONTINUE or BREAK. Nothing of the body is reset: its state is kept by visit. */
 static bool loop_decide(strand *s, loop_state *l, turn t, ev element) {
+    assert(l && l->node == s->node && !l->ended);
     bool raised;
     if (t == TURN_RAISED) return unwind_pending(s);
     if (t == TURN_OVER) {
@@ -259,14 +273,17 @@ static bool run_while(strand *s, const plan_node *n) {
 /* ---- branches */
 
 static const plan_node *fan_node(const fan *f) {
+    assert(activation_function(f->a)->nodes[f->node].kind == NODE_FAN_HEAD);
     return &activation_function(f->a)->nodes[f->node];
 }
 
 static const plan_node *fan_barrier(const fan *f) {
+    assert(activation_function(f->a)->nodes[fan_node(f)->pair].kind == NODE_BARRIER);
     return &activation_function(f->a)->nodes[fan_node(f)->pair];
 }
 
 static bool begin_branch(fan *f) {
+    assert(!f->ended && !f->cancelled && f->waiter && f->begun < f->total);
     instance *in = f->a->in;
     uint32_t index = f->begun++;
     bool each = f->items.kind != EV_UNBOUND, raised = false;
@@ -281,6 +298,7 @@ static bool begin_branch(fan *f) {
 }
 
 hd_status walk_bind_element(fan *f, activation *a) {
+    assert(a->fan == f && a->index < f->total);
     const plan_target *t = &fan_node(f)->into;
     world *w = a->in->w;
     ev element, none;
@@ -298,6 +316,7 @@ hd_status walk_bind_element(fan *f, activation *a) {
  * target ends while it is begun, and comes here again: the call that began it goes on with the next, so that the
  * stack stays flat. */
 static bool fan_go_on(fan *f) {
+    assert(!f->ended && f->done <= f->begun && f->begun <= f->total);
     uint32_t window = fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
     bool ok = true;
     if (f->beginning) return true;
@@ -309,6 +328,7 @@ static bool fan_go_on(fan *f) {
 }
 
 static bool run_fan_head(strand *s, const plan_node *n) {
+    assert(n->kind == NODE_FAN_HEAD && !s->waits_for);
     world *w = s->in->w;
     ev over = ev_unbound();
     bool ok;
@@ -331,6 +351,7 @@ static bool run_fan_head(strand *s, const plan_node *n) {
 
 /* The first results in order of the branches, as a list. */
 static ev fan_list(fan *f, uint32_t count) {
+    assert(count <= f->total && f->results.kind == EV_DICT);
     world *w = f->a->in->w;
     ev all = plist_new(w, count);
     for (uint32_t i = 0; i < count && !ev_failed(all); i++) {
@@ -359,6 +380,7 @@ static ev fan_group(fan *f) {
 
 /* What the branches as a whole raise; EV_UNBOUND: nothing. */
 static ev fan_raises(fan *f) {
+    assert(f->waiter && f->done == f->begun);
     world *w = f->a->in->w;
     barrier_mode mode = fan_barrier(f)->mode;
     if (f->waiter->cancelled && f->cancelled)
@@ -381,6 +403,7 @@ static bool raise_after(strand *s, const plan_node *barrier, ev results, ev exce
 
 /* All branches have ended: the strand that waited goes on behind the BARRIER. */
 static bool fan_over(fan *f) {
+    assert(!f->ended && f->done == f->begun);
     strand *s = f->waiter;
     if (!s) return instance_end_fan(f), true;
     ev raises = fan_raises(f),
@@ -399,6 +422,7 @@ static bool fan_over(fan *f) {
 bool walk_branch_over(strand *s, ev result, bool failed) {
     fan *f = s->a->fan;
     uint32_t index = s->a->index;
+    assert(f && !f->ended && f->done < f->begun && index < f->total);
     instance_end_strand(s);
     f->done++;
     if (!fan_keep(f, index, result, failed)) return false;
@@ -408,6 +432,7 @@ bool walk_branch_over(strand *s, ev result, bool failed) {
 }
 
 static bool walk_join(strand *s, const plan_node *barrier) {
+    assert(barrier->kind == NODE_BARRIER && s->a->fan);
     bool ok;
     ev result = ev_none();
     if (barrier->code && eval(s, barrier->code, &result, &ok) != OUTCOME_VALUE) return ok;
@@ -421,6 +446,7 @@ static void begin_step(strand *s, strand_state state) {
     assert(s->state == STRAND_WALKING && !s->child);
     s->step++;
     s->attempt = 1;
+    assert(s->step); /* it has not counted through */
     s->lost = 0;
     s->due_ms = 0;
     s->since_ms = s->in->now_ms;
@@ -430,6 +456,7 @@ static void begin_step(strand *s, strand_state state) {
 
 /* The arguments as a worker gets them: an object for named ones, else an array. */
 static bool compute_args(strand *s, const plan_node *n, bool *raised) {
+    assert(n->kind == NODE_ACTION || n->kind == NODE_CHILD);
     hd_pool *pool;
     bool ok = true;
     *raised = true;
@@ -539,6 +566,7 @@ static bool run_branch(strand *s, const plan_node *n) {
 }
 
 static bool run_call(strand *s, const plan_node *n) {
+    assert(n->kind == NODE_CALL && n->callee < s->in->p->function_count);
     if (s->a->depth >= CALL_DEPTH_MAX)
         return unwind_new(s, CLASS_RecursionError, "maximum recursion depth exceeded");
     activation *here = s->a, *a = instance_activation(s->in, n->callee, here, s->node);
@@ -570,6 +598,7 @@ static bool run_return(strand *s, const plan_node *n) {
 }
 
 static bool run_raise(strand *s, const plan_node *n) {
+    assert(n->code || n->caught != PLAN_NONE);
     bool ok;
     ev exception;
     if (!n->code) return unwind(s, s->a->vars->slots.items[n->caught]);
@@ -590,6 +619,7 @@ static bool run_calc(strand *s, const plan_node *n) {
 }
 
 static bool run_node(strand *s) {
+    assert(s->state == STRAND_WALKING && !s->waits_for);
     const plan_node *n = strand_node(s);
     switch (n->kind) {
     case NODE_ENTRY:
@@ -615,6 +645,7 @@ static bool run_node(strand *s) {
 /* ---- from outside */
 
 hd_status walk_begin(instance *in, const ev *inputs) {
+    assert(!in->root && !in->walking.count && list_empty(&in->strands));
     activation *a = instance_activation(in, 0, NULL, PLAN_NONE);
     strand *s = a ? instance_strand(in, a) : NULL;
     if (!s) return HD_NOMEM;
@@ -625,6 +656,7 @@ hd_status walk_begin(instance *in, const ev *inputs) {
 }
 
 hd_status walk_at(instance *in, uint32_t node) {
+    assert(in->root && node < in->p->functions[0].node_count && !in->walking.count);
     strand *s = instance_strand(in, in->root);
     if (!s) return HD_NOMEM;
     instance_enter(in);
@@ -647,6 +679,7 @@ static void end_step(strand *s) {
 }
 
 hd_status walk_result(instance *in, strand *s, ev result) {
+    assert(s->in == in && !instance_is_over(in) && !in->walking.count);
     instance_enter(in);
     instance_note(in, JOURNAL_STEPS, JOURNAL_DONE, s);
     end_step(s);
@@ -654,6 +687,7 @@ hd_status walk_result(instance *in, strand *s, ev result) {
 }
 
 hd_status walk_raise(instance *in, strand *s, ev exception) {
+    assert(s->in == in && !instance_is_over(in) && exception.kind == EV_EXC);
     instance_enter(in);
     instance_note(in, JOURNAL_STEPS, JOURNAL_RAISE, s);
     end_step(s);
@@ -661,6 +695,7 @@ hd_status walk_raise(instance *in, strand *s, ev exception) {
 }
 
 hd_status walk_cancel(instance *in) {
+    assert(!instance_is_over(in) && !in->walking.count);
     instance_enter(in);
     instance_note(in, JOURNAL_STEPS, JOURNAL_CANCEL, NULL);
     return walk(in, unwind_cancel(in));
