@@ -189,11 +189,11 @@ typedef struct rows_seen {
 /* The row is that of the counter's last commit, proved as of it. */
 static bool check_row(void *ctx, const basis_row *row) {
     rows_seen *seen = ctx;
-    uint64_t j = (uint64_t)(row->name[8] - '0'), last = seen->commits;
+    uint64_t j = (uint64_t)(row->text[ROW_NAME][8] - '0'), last = seen->commits;
     while (last % COUNTERS != j) last--;
     char fingerprint[32];
     snprintf(fingerprint, sizeof fingerprint, "f%d", (int)last);
-    assert_string_equal(row->print, fingerprint);
+    assert_string_equal(row->text[ROW_PRINT], fingerprint);
     assert_int_equal(hd_value_as_int(hd_value_at(row->seqs, "main"), 0), last);
     seen->count++;
     return true;

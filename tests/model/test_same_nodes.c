@@ -10,6 +10,7 @@
  *
  * HD_WORLDS is the number of worlds in memory; HD_SEED repeats a run. */
 
+#define _GNU_SOURCE
 #include "lab_inside.h"
 
 #include "base/sabotage.h"
