@@ -390,11 +390,11 @@ static hd_value power(parser *p) {
 
 /* The one integer whose positive twin does not fit. */
 static bool take_least_int(parser *p) {
-    static const char digits[] = "9223372036854775808";
-    if (p->now.kind != TOKEN_NUMBER || p->now.length != strlen(digits) ||
-        memcmp(p->now.at, digits, p->now.length))
-        return false;
+    char digits[NUMBER_MAX];
     token t = p->now;
+    if (t.kind != TOKEN_NUMBER || !number_digits(&t, digits) ||
+        strcmp(digits, "9223372036854775808") != 0)
+        return false;
     parser before = *p;
     parser_advance(p);
     if (!parser_is(p, "**") && !parser_is(p, ".") && !parser_is(p, "[")) return true;
@@ -580,9 +580,19 @@ static hd_value as_target(parser *p, const char *where, hd_value e) {
     return parser_fail(p, where, HD_SYNTAX, "this cannot be assigned to");
 }
 
+/* As deep as brackets stand in brackets, which the parser bounds. */
+static bool has_star(hd_value e) {
+    if (is_star(e, "*")) return true;
+    if (!is_form(e, "tuple") && !is_form(e, "list")) return false;
+    for (size_t i = 1; i < hd_value_count(e); i++)
+        if (has_star(hd_value_index(e, i))) return true;
+    return false;
+}
+
 static hd_value deletion(parser *p) {
     const char *where = p->now.at;
     hd_value e = stars(p), form = form_of(p, "del", NONE, NONE, NONE);
+    if (!p->status && has_star(e)) return parser_fail(p, where, HD_SYNTAX, "'*' cannot be deleted");
     if (!is_form(e, "tuple")) return form_add(p, form, as_target(p, where, e));
     for (size_t i = 1; i < hd_value_count(e); i++)
         form = form_add(p, form, as_target(p, where, hd_value_index(e, i)));

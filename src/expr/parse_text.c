@@ -13,11 +13,9 @@
 
 /* ---- Numbers ----------------------------------------------------------------------------- */
 
-enum { NUMBER_MAX = 400 };
-
-/* The digits without underscores; false: one stands where none may. */
-static bool without_underscores(const token *t, char out[NUMBER_MAX]) {
+bool number_digits(const token *t, char out[NUMBER_MAX]) {
     size_t n = 0;
+    if (t->length >= NUMBER_MAX) return false;
     bool based = t->length > 1 && t->at[0] == '0' && isalpha((unsigned char)t->at[1]);
     int (*digit)(int) = based ? isalnum : isdigit;
     for (size_t i = 0; i < t->length; i++) {
@@ -63,8 +61,7 @@ static hd_value real_number(parser *p, const token *t, const char *digits) {
 hd_value parse_number(parser *p) {
     char digits[NUMBER_MAX];
     token t = p->now;
-    if (t.length >= NUMBER_MAX || !without_underscores(&t, digits))
-        return parser_fail(p, t.at, HD_SYNTAX, "no number");
+    if (!number_digits(&t, digits)) return parser_fail(p, t.at, HD_SYNTAX, "no number");
     parser_advance(p);
     bool real = base_of(digits) == 10 && strpbrk(digits, ".eE");
     return real ? real_number(p, &t, digits) : whole_number(p, &t, digits);

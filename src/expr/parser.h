@@ -65,6 +65,9 @@ shown parser_show(const parser *p);
 /* All strings that stand side by side, as one constant or "fstr". */
 hd_value parse_strings(parser *p);
 hd_value parse_number(parser *p);
+enum { NUMBER_MAX = 400 };
+/* The text of a number without underscores; false: an underscore stands where none may, or the text is too long. */
+bool number_digits(const token *t, char out[NUMBER_MAX]);
 
 /* ---- parse.c */
 /* An expression of the part of the text between `from` and `to`, for f-strings. */

@@ -46,6 +46,7 @@ static void text_becomes_the_form_of_the_documents(void **state) {
         { "sorted(xs, key=str.lower)",
           "[\"call\",\"sorted\",[[\"name\",\"xs\"]],[[\"key\",[\"func\",\"str.lower\"]]]]" },
         { "-9223372036854775808", "-9223372036854775808" },
+        { "-922337203685477_5808", "-9223372036854775808" },
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         hd_error error = { 0 };
@@ -77,6 +78,16 @@ static void a_semicolon_stands_behind_a_statement(void **state) {
         assert_non_null(strstr(error.message, "';' stands behind a statement"));
     }
     assert_form(parse_statements(pool, "pass;\npass;", &form, &error), form, &error, "[]");
+}
+
+static void what_is_deleted_has_no_star(void **state) {
+    static const char *const wrong[] = { "del *a,", "del [*a]", "del a, (b, [*c])" };
+    hd_error error = { 0 };
+    hd_value form;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(parse_statements(pool, wrong[i], &form, &error), HD_SYNTAX);
+        assert_non_null(strstr(error.message, "cannot be deleted"));
+    }
 }
 
 static void a_target_is_what_can_be_assigned_to(void **state) {
@@ -185,6 +196,7 @@ int main(void) {
         TEST(text_becomes_the_form_of_the_documents),
         TEST(statements_stand_on_lines_or_behind_semicolons),
         TEST(a_semicolon_stands_behind_a_statement),
+        TEST(what_is_deleted_has_no_star),
         TEST(a_target_is_what_can_be_assigned_to),
         TEST(what_is_refused_is_said_with_line_and_column),
         TEST(deep_nesting_is_refused_in_every_direction),
