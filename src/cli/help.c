@@ -73,8 +73,9 @@ int help_command(cli *c, const command *cmd) {
 
 static int overview(cli *c) {
     printf("%sheddle%s COMMAND ...\n\n", out_colour(c, COLOUR_BOLD), out_colour(c, COLOUR_NONE));
-    printf("  Looks into a heddle store and changes it. A store is one file; it holds\n"
-           "  spaces, a space holds documents, a document is JSON.\n");
+    printf("  Looks into a heddle store and changes it. A store is a file, or a\n"
+           "  database on a server (postgresql://...); it holds spaces, a space holds\n"
+           "  documents, a document is JSON.\n");
     const char *section = "";
     for (const command *const *at = commands; *at; at++) {
         if (strcmp(section, (*at)->section)) print_heading(c, (*at)->section);

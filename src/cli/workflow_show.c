@@ -4,6 +4,7 @@
 #include "cli/record.h"
 #include "cli/workflow_tree.h"
 #include "cli/workflow_value.h"
+#include "cli/workflow_why.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ static int show(flow *f, hd_value ir, hd_value doc) {
     print_error(f->s.c, doc);
     if (!hd_value_exists(ir)) return CLI_OK;
     int failed = tree_open(f->s.c, &t, &f->s, ir, f->id);
+    t.told = why_steps(f, doc);
     if (!failed && tree_look(&t, doc)) tree_print(&t, stdout, wall_ms());
     tree_close(&t);
     return failed;
@@ -97,7 +99,9 @@ const command command_workflow_show = {
         "Prints the status of an instance (name/key), its input, its variables, its result or "
         "error and where that was raised, and a tree of its steps: open now, done, failed, "
         "passed (done, or raised what was caught, or given up for another branch), to come, "
-        "or \"-\" where the document does not tell. A step that another process does through the "
+        "or \"-\" where the document does not tell. If a program runs the instance, it is asked: "
+        "\"runs\" is an open step that a worker does, \"no worker\" one whose action no worker "
+        "has. A step that another process does through the "
         "store has a line that names it. A name like \"charge #pay\" is the "
         "action and the node: other commands want the node. With --json the instance's "
         "document, with its id.",

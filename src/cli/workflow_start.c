@@ -37,7 +37,7 @@ static void print_started(const cli *c, const char *id, bool existed) {
 static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
     cli *c = f->s.c;
     hd_value input = hd_object(), ir;
-    hd_start_options options = { .key = option_text(c, "key") };
+    hd_start_options options = { .key = option_text(c, "key"), .queue = option_text(c, "queue") };
     int failed = priority_of(c, &options.priority);
     if (!failed && c->operand_count > 2)
         failed = store_json(&f->s, "INPUT", c->operands[2], &input);
@@ -45,7 +45,7 @@ static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
     if (failed) return failed;
     hd_status status = hd_workflow_start(f->engine, c->operands[1], input, &options, id);
     if (status && status != HD_EXISTS) {
-        if (status == HD_MISMATCH)
+        if (status == HD_MISMATCH || status == HD_USAGE)
             return cli_fail(c, CLI_INPUT, NULL, "%s", hd_runtime_error(f->s.rt)->message);
         return store_fail(&f->s, status, c->operands[1]);
     }
@@ -81,6 +81,7 @@ const command command_workflow_start = {
         "Two starts with the same --key are one instance: the second does nothing.",
     .options = (const cli_option[]){ { "key", "KEY", "names the instance WORKFLOW/KEY" },
                                      { "priority", "N", "higher goes first (default: 0)" },
+                                     { "queue", "NAME", "for steps that name no queue" },
                                      { "await", NULL, "wait for it and print its result" },
                                      OPTIONS_AWAIT,
                                      OPTION_SPACE,

@@ -91,7 +91,19 @@ static tree_row *row_at(tree *t, hd_value document, hd_value place, const char *
 
 /* ---- Looking at a document --------------------------------------------------------------- */
 
-static const char *state_of(const plan_node *n, hd_value step) {
+/* What the program that runs the instance says of an action that is open; NULL: nothing more than the document. */
+static const char *told_of(const tree *t, const char *name) {
+    for (hd_iter it = hd_iter_of(t->told); hd_iter_next(&it);) {
+        const char *state = flow_text(it.value, "state");
+        if (strcmp(flow_text(it.value, "step"), name)) continue;
+        return !strcmp(state, "no worker") ? "no worker" : !strcmp(state, "running") ? "runs" : NULL;
+    }
+    return NULL;
+}
+
+static const char *state_of(const tree *t, const plan_node *n, hd_value step, const char *name) {
+    const char *told = n->kind == NODE_ACTION ? told_of(t, name) : NULL;
+    if (told) return told;
     if (n->kind == NODE_SLEEP) return "sleeps";
     if (n->kind == NODE_WAIT) return "waits";
     if (n->kind == NODE_ACTION) return open_record_number(step, "due") ? "retries" : "open";
@@ -131,7 +143,7 @@ static bool look_at_step(tree *t, hd_value document, const char *strand, hd_valu
     if (!r) return true;
     tree_step now = { .row = (uint32_t)(r - t->rows), .since = open_record_since(document, step) };
     snprintf(now.name, sizeof now.name, "%.10s.%" PRIu64, strand, open_record_number(step, "step"));
-    r->state = state_of(r->n, step);
+    r->state = state_of(t, r->n, step, now.name);
     if (!r->open++ || now.since < r->since) r->since = now.since;
     if (open_record_number(step, "attempt") > r->attempt)
         r->attempt = (uint32_t)open_record_number(step, "attempt");

@@ -47,6 +47,7 @@ typedef struct tree {
     size_t count, capacity;
     tree_step *steps;
     size_t step_count, step_capacity;
+    hd_value told;  /* its open steps, as why_steps gives them; absent: only the document tells */
     bool over;      /* the instance is */
     bool looked;    /* at a document */
     bool lines;     /* says what happens in lines on stderr */

@@ -363,6 +363,11 @@ static int answer(question *q) {
     return CLI_OK;
 }
 
+hd_value why_steps(const flow *f, hd_value document) {
+    question q = { .f = *f, .document = document };
+    return hd_value_at(state_of(&q), "steps");
+}
+
 /* A name like an instance's, of a workflow that the store has: nothing else can be meant. */
 static bool is_of_known_workflow(question *q) {
     const char *slash = q->f.s.rt && q->f.id ? strchr(q->f.id, '/') : NULL;

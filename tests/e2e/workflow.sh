@@ -202,6 +202,7 @@ why_not() { # why_not PATTERN OPERAND
     "$heddle" why-not w.db "$2" | grep -q -- "$1" || { "$heddle" why-not w.db "$2"; false; }
 }
 check "why-not: no worker" holds until_true why_not "do  *no worker for unserved since [0-9][0-9]:" orphan/o
+check "show: the same" holds says "^  no worker unserved #do" show w.db orphan/o
 check "why-not of a step, with advice" holds why_not "start a worker" "orphan/o#do"
 check "why-not: it sleeps" holds until_true why_not "nap  *sleeps until 20" nap/n
 check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
@@ -375,6 +376,9 @@ check "it goes on" gives 0 "mail  at most 4 steps at once" workflow queues w.db 
 check "a queue has a name" fails 4 "a queue has a name of letters" workflow queues w.db put "a b"
 check "an unknown word of queues is refused" fails 1 "ls, put, pause" workflow queues w.db make mail
 check "a queue without its name is refused" fails 1 "needs the name of a queue" workflow queues w.db pause
+check "start --queue: for steps that name none" gives 0 "orphan/lined" workflow start w.db orphan --key lined --queue mail
+check "the document has it" holds says '"queue":"mail"' show w.db orphan/lined --json
+check "a queue that cannot be is refused" fails 4 "a queue has a name of letters" workflow start w.db orphan --queue "a b"
 check "there are no schedules" gives 0 "there are no schedules" workflow schedule w.db
 check "a schedule is stored, with its next times" holds says "^  when    30 2 \* \* \* Europe/Berlin; overlap skip, catch up last$" \
     schedule w.db put night steps --cron '30 2 * * *' --zone Europe/Berlin
