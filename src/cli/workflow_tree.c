@@ -166,8 +166,8 @@ static void note_fans(tree *t, hd_value document) {
         tree_row *r = row_at(t, document, hd_value_at(it.value, "in"), flow_text(it.value, "node"));
         if (!r) continue;
         hd_value items = hd_value_at(hd_value_at(it.value, "items"), "$tuple");
-        r->done = hd_value_count(hd_value_at(it.value, "results"));
-        r->total = hd_value_exists(items) ? hd_value_count(items) : r->n->out_count;
+        r->done += hd_value_count(hd_value_at(it.value, "results"));
+        r->total += hd_value_exists(items) ? hd_value_count(items) : r->n->out_count;
         r->state = "runs";
     }
 }

@@ -23,7 +23,7 @@ typedef struct tree_row {
     uint32_t open;     /* steps here now */
     uint32_t attempt;  /* the highest of those */
     uint64_t since, due;
-    uint64_t done, total;  /* FAN_HEAD: branches */
+    uint64_t done, total;  /* FAN_HEAD: branches of all its fan-outs that are open */
     uint64_t visit;        /* LOOP_HEAD: iterations begun */
     uint64_t ended, spent; /* steps that ended while the tree looked, and their milliseconds */
     bool past;             /* it is done, as the graph tells */

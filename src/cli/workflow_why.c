@@ -133,6 +133,24 @@ static hd_value process_of(question *q, const char *step) {
     return (hd_value){ 0 };
 }
 
+/* With the BARRIER that the thread of control `number` waits at, and how many branches have arrived there. */
+static hd_value with_fan(question *q, hd_value r, const plan_function *f, const plan_node *n,
+                         const char *number) {
+    hd_pool *pool = q->f.s.pool;
+    uint64_t total = n->out_count, done = 0;
+    for (hd_iter it = hd_iter_of(hd_value_at(q->document, "fans")); hd_iter_next(&it);) {
+        hd_value items = hd_value_at(hd_value_at(it.value, "items"), "$tuple");
+        if (hd_value_as_int(hd_value_at(it.value, "strand"), -1) != strtoll(number, NULL, 10))
+            continue;
+        if (hd_value_exists(items)) total = hd_value_count(items);
+        done = hd_value_count(hd_value_at(it.value, "results"));
+    }
+    hd_value fan = hd_object_set(pool, hd_object(), "done", hd_int(pool, (int64_t)done));
+    fan = hd_object_set(pool, fan, "total", hd_int(pool, (int64_t)total));
+    r = hd_object_set(pool, r, "barrier", hd_string(pool, f->nodes[n->pair].id));
+    return hd_object_set(pool, r, "fan", fan);
+}
+
 /* One open step, from the document and what the program has said. */
 static hd_value step_of(question *q, const outline *o, const char *number, hd_value open,
                         hd_value said) {
@@ -154,6 +172,7 @@ static hd_value step_of(question *q, const outline *o, const char *number, hd_va
     if (n->name)
         r = hd_object_set(pool, r, n->kind == NODE_WAIT ? "signal" : "action",
                           hd_string(pool, n->name));
+    if (n->kind == NODE_FAN_HEAD) r = with_fan(q, r, f, n, number);
     hd_value told = said_of(said, hd_value_as_text(name, ""));
     for (size_t i = 0; i < sizeof told_keys / sizeof *told_keys; i++)
         if (hd_value_exists(hd_value_at(told, told_keys[i])))
@@ -188,26 +207,6 @@ static hd_value state_of(question *q) {
 
 /* ---- In words ---------------------------------------------------------------------------- */
 
-/* The BARRIER at which the branches of a FAN_HEAD arrive; *branches: how many, if the plan says so. */
-static const char *barrier_of(question *q, const char *node, uint64_t *branches) {
-    outline o;
-    hd_value ir;
-    const char *found = node;
-    *branches = 0;
-    if (flow_version(&q->f, flow_text(q->document, "version"), &ir) ||
-        outline_open(hd_runtime_heap(q->f.s.rt), ir, &o, NULL))
-        return node;
-    for (uint32_t i = 0; i < o.p->function_count; i++) {
-        const plan_function *fn = &o.p->functions[i];
-        uint32_t head = plan_find_node(fn, node);
-        if (head == PLAN_NONE || fn->nodes[head].kind != NODE_FAN_HEAD) continue;
-        found = hd_value_as_text(hd_string(q->f.s.pool, fn->nodes[fn->nodes[head].pair].id), node);
-        *branches = fn->nodes[head].out_count;
-    }
-    outline_close(&o);
-    return found;
-}
-
 static void print_since(hd_value step) {
     char when[WHEN_TEXT];
     if (flow_number(step, "since"))
@@ -219,18 +218,12 @@ static void print_until(hd_value step) {
     if (flow_number(step, "due")) printf(" until %s", when_text(flow_number(step, "due"), when));
 }
 
-static void print_fan(question *q, hd_value step) {
-    const char *node = flow_text(step, "node");
-    uint64_t total, done = 0;
-    const char *barrier = barrier_of(q, node, &total);
-    for (hd_iter it = hd_iter_of(hd_value_at(q->document, "fans")); hd_iter_next(&it);) {
-        hd_value items = hd_value_at(hd_value_at(it.value, "items"), "$tuple");
-        if (strcmp(flow_text(it.value, "node"), node)) continue;
-        if (hd_value_exists(items)) total = hd_value_count(items);
-        done = hd_value_count(hd_value_at(it.value, "results"));
-    }
-    printf("waits for %" PRIu64 " of %" PRIu64 " arrivals at barrier ", total - done, total);
-    print_plain(stdout, barrier);
+static void print_fan(hd_value step) {
+    hd_value fan = hd_value_at(step, "fan");
+    uint64_t total = flow_number(fan, "total"), done = flow_number(fan, "done");
+    printf("waits for %" PRIu64 " of %" PRIu64 " arrivals at barrier ",
+           total > done ? total - done : 0, total);
+    print_plain(stdout, flow_text(step, "barrier"));
 }
 
 static void print_named(const char *before, const char *name) {
@@ -266,7 +259,7 @@ static bool print_room(hd_value step) {
     return true;
 }
 
-static void print_what(question *q, hd_value step) {
+static void print_what(hd_value step) {
     const char *state = flow_text(step, "state"), *action = flow_text(step, "action");
     uint64_t attempt = flow_number(step, "attempt");
     if (print_room(step)) return;
@@ -279,7 +272,7 @@ static void print_what(question *q, hd_value step) {
         print_named("waits for the signal ", flow_text(step, "signal"));
     else if (strcmp(state, "child") == 0)
         print_named("waits for the child ", flow_text(step, "child"));
-    else if (strcmp(state, "branches") == 0) print_fan(q, step);
+    else if (strcmp(state, "branches") == 0) print_fan(step);
     else print_named("is ", state);
     flow_print_process(hd_value_at(step, "process"));
     if (attempt > 1) printf(", attempt %" PRIu64, attempt);
@@ -300,7 +293,7 @@ static void print_step(question *q, hd_value step) {
     printf("  %s", out_colour(c, COLOUR_BOLD));
     print_name(c, flow_text(step, "node"), NODE_WIDTH, 2);
     printf("%s ", out_colour(c, COLOUR_NONE));
-    print_what(q, step);
+    print_what(step);
     if (flow_number(step, "due")) print_until(step);
     else print_since(step);
     putchar('\n');

@@ -208,6 +208,13 @@ check "why-not: it sleeps" holds until_true why_not "nap  *sleeps until 20" nap/
 check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
 check "why-not --json" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"state\":\"no worker\""' "$heddle"
 check "why: the status" holds sh -c '"$0" why w.db fails/f | grep -q "fails/f is failed, since .*ValueError: it does not work"' "$heddle"
+flow register w.db "$irs/nested.json" >/dev/null
+flow start w.db nested --key n >/dev/null
+check "why-not: of two fan-outs of one node" holds until_true why_not "inner  *waits for 1 of 1 arrivals at barrier items" nested/n
+check "each says what it waits for" holds why_not "inner  *waits for 3 of 3 arrivals at barrier items" nested/n
+check "and so does the one around them" holds why_not "outer  *waits for 2 of 2 arrivals at barrier all" nested/n
+check "show: the branches of both" holds says "runs  *inner  *0 of 4" show w.db nested/n
+flow cancel w.db nested/n >/dev/null
 check "a queue is paused before anything waits in it" gives 0 "mail  any number of steps at once, paused" workflow queues w.db pause mail
 flow register w.db "$irs/lined.json" >/dev/null
 flow start w.db lined --key l >/dev/null
