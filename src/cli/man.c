@@ -95,8 +95,10 @@ static int command_page(const command *cmd) {
 static int whole_page(void) {
     title("heddle", "look into a heddle store and change it");
     fputs(".SH SYNOPSIS\n.B heddle\n.IR COMMAND \" ...\"\n.SH DESCRIPTION\n", stdout);
-    paragraphs("A store is a file, or a database on a server (postgresql://...); it holds spaces, a "
-               "space holds documents, a document is JSON. Each command has a page of its own, such as heddle-get(1).");
+    paragraphs(
+        "A store is a file, or a database on a server (postgresql://...); it holds spaces, a "
+        "space holds documents, a document is JSON. Each command has a page of its own, such as "
+        "heddle-get(1).");
     const char *section = "";
     for (const command *const *at = commands; *at; at++) {
         if (strcmp(section, (*at)->section)) printf(".SS %s\n", (*at)->section);

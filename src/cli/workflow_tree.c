@@ -96,7 +96,9 @@ static const char *told_of(const tree *t, const char *name) {
     for (hd_iter it = hd_iter_of(t->told); hd_iter_next(&it);) {
         const char *state = flow_text(it.value, "state");
         if (strcmp(flow_text(it.value, "step"), name)) continue;
-        return !strcmp(state, "no worker") ? "no worker" : !strcmp(state, "running") ? "runs" : NULL;
+        return !strcmp(state, "no worker") ? "no worker"
+               : !strcmp(state, "running") ? "runs"
+                                           : NULL;
     }
     return NULL;
 }
