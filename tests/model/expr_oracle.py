@@ -57,7 +57,8 @@ class ShopError(ValueError):
 
 
 def members_are_fixed(self, name, value=None):
-    raise AttributeError("'Color' object has no attribute %r" % name)
+    """CPython would change the member for the whole program, which heddle refuses."""
+    raise Unsupported("changing an attribute of a member of 'Color'")
 
 
 Color.__setattr__ = Color.__delattr__ = members_are_fixed
