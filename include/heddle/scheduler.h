@@ -145,7 +145,10 @@ typedef struct hd_sink_spec {
      * refused commit is never shown. fn is called from pump, outside of runs. hd_runtime_settle does not wait for the
      * call, hd_runtime_sync and hd_close do. */
     bool confirmed;
-    uint64_t reserved_[3]; /* room for later members; zero */
+    /* Called with ctx once the sink is gone: unregistered, also by fn itself during its call, or closed with the
+     * runtime. Not called if the registration fails. NULL: nothing to release. */
+    hd_release_fn release;
+    uint64_t reserved_[2]; /* room for later members; zero */
 } hd_sink_spec;
 /* `out` may be NULL. HD_USAGE without a cell or a function; otherwise fails as hd_node_register does. */
 HD_API hd_status hd_sink_register(hd_runtime *rt, const hd_sink_spec *spec, hd_node *out);

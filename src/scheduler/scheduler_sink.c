@@ -30,15 +30,19 @@ hd_status scheduler_show(hd_tx *tx, confirmed *to, bool only_confirmed) {
 
 typedef struct sink {
     hd_env env;
-    confirmed to;   /* whom it shows the values */
-    bool confirmed; /* only those that are confirmed */
+    confirmed to;          /* whom it shows the values */
+    bool confirmed;        /* only those that are confirmed */
+    hd_release_fn release; /* of to.ctx; NULL: none */
 } sink;
 
 static void sink_release(void *ctx) {
     sink *k = ctx;
     hd_env env = k->env;
+    void *released = k->to.ctx;
+    hd_release_fn release = k->release;
     confirmed_fini(&k->to);
     env_free(&env, k, sizeof *k);
+    if (release) release(released);
 }
 
 static hd_status sink_run(hd_tx *tx, void *ctx) {
@@ -57,7 +61,8 @@ static hd_status sink_register(hd_runtime *rt, const hd_sink_spec *of, bool once
     if (!k) return HD_NOMEM;
     *k = (sink){ .env = rt->env,
                  .to = { .cell = of->cell, .fn = of->fn, .ctx = of->ctx },
-                 .confirmed = of->confirmed };
+                 .confirmed = of->confirmed,
+                 .release = of->release };
     hd_node_spec spec = { .name = of->name,
                           .fn = sink_run,
                           .ctx = k,

@@ -146,6 +146,52 @@ static void a_sink_may_remove_itself(void **state) {
     assert_string_equal(shown, "last 2");
 }
 
+static void add_up(hd_value v, void *ctx) {
+    show(v, "");
+    assert_status(
+        hd_write_json(rt(), lab_cell(world, "m"), hd_value_as_int(v, 0) == 1 ? "10" : "20"), HD_OK);
+}
+
+/* The function is called outside of runs, also when nothing is on its way: it may write. */
+static void a_sink_may_write(void **state) {
+    begin();
+    hd_sink_spec spec = { .cell = lab_cell(world, "n"), .fn = add_up, .confirmed = true };
+    assert_status(hd_sink_register(rt(), &spec, NULL), HD_OK);
+    lab_settle(l);
+    assert_int_equal(lab_get(l, "m"), 10);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(lab_get(l, "m"), 20);
+    assert_string_equal(shown, "1 2");
+}
+
+static void count_release(void *ctx) { ++*(int *)ctx; }
+static void ignore(hd_value v, void *ctx) { assert_int_equal(*(int *)ctx, 0); }
+
+/* hd_sink_spec.release: once for each sink that is gone, never for one that was not registered. */
+static void a_sink_that_is_gone_is_released(void **state) {
+    begin();
+    int released[2] = { 0, 0 };
+    hd_node n[2];
+    for (int i = 0; i < 2; i++) {
+        hd_sink_spec spec = { .cell = lab_cell(world, "n"),
+                              .fn = ignore,
+                              .ctx = &released[i],
+                              .confirmed = i == 1,
+                              .release = count_release };
+        assert_status(hd_sink_register(rt(), &spec, &n[i]), HD_OK);
+        spec.cell = (hd_cell){ 0 };
+        assert_status(hd_sink_register(rt(), &spec, NULL), HD_USAGE);
+    }
+    lab_settle(l);
+    assert_int_equal(released[0] + released[1], 0);
+    for (int i = 0; i < 2; i++) hd_node_unregister(rt(), n[i]);
+    lab_set(l, "n", 2);
+    lab_settle(l);
+    assert_int_equal(released[0], 1);
+    assert_int_equal(released[1], 1);
+}
+
 /* hd_build_sink_spec takes the flag too. */
 static hd_cell built(hd_build *b, void *ctx) {
     hd_cell n = hd_build_state(b, "n", hd_int(hd_build_pool(b), 1));
@@ -198,6 +244,8 @@ int main(void) {
         S(closing_shows_what_it_has_stored),
         S(a_sink_that_is_gone_is_shown_nothing),
         S(a_sink_may_remove_itself),
+        S(a_sink_may_write),
+        S(a_sink_that_is_gone_is_released),
         S(a_pattern_has_such_sinks),
         S(confirmed_sinks_do_without_memory),
     };

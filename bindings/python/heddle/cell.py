@@ -54,12 +54,18 @@ class Cell(_heddle.Cell, Generic[T]):
         match."""
         return cast("Cell[Any]", self.with_schema(schema))
 
-    def sink(self, fn: Callable[[T], object], *, name: Optional[str] = None) -> Node:
-        """Calls ``fn`` with the value, now and whenever it changes."""
-        return self.store.sink(self, fn, name=name)
+    def sink(self, fn: Callable[[T], object], *, name: Optional[str] = None, confirmed: bool = False,
+             group: int = 0) -> Node:
+        """Calls ``fn`` with the value, now and whenever it changes. The options are those of :meth:`Store.sink`."""
+        return self.store.sink(self, fn, name=name, confirmed=confirmed, group=group)
 
-    async def __aiter__(self) -> AsyncIterator[T]:
-        """Values as they come. Of several changes between two turns of the loop the last one counts."""
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self.values()
+
+    async def values(self, *, confirmed: bool = False, group: int = 0) -> AsyncIterator[T]:
+        """``async for value in cell.values(confirmed=True)``: values as they come; ``async for value in cell`` is the same
+        without options, which are those of :meth:`Store.sink`. Of several changes between two turns of the loop the last
+        one counts."""
         import asyncio
 
         self.store._driver_().attach()
@@ -70,7 +76,7 @@ class Cell(_heddle.Cell, Generic[T]):
             latest[:] = [value]
             changed.set()
 
-        node = self.sink(note)
+        node = self.sink(note, confirmed=confirmed, group=group)
         try:
             while True:
                 await changed.wait()

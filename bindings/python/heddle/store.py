@@ -49,11 +49,12 @@ class Transaction:
     raises it; :meth:`Store.transact` runs a function again instead.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, group: int = 0) -> None:
         self._store = store
+        self._group = group
 
     def __enter__(self) -> Transaction:
-        self._store._runtime.begin()
+        self._store._runtime.begin(self._group)
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Any) -> None:
@@ -297,23 +298,24 @@ class Store(Workflows):
             return cell
         return cell.through(schema)
 
-    def transaction(self) -> Transaction:
-        """``with store.transaction():`` -- what is read and written inside is one commit."""
-        return Transaction(self)
+    def transaction(self, *, group: int = 0) -> Transaction:
+        """``with store.transaction():`` -- what is read and written inside is one commit. ``group`` is its change group, any
+        number but 0: sinks of the same group are not called for it."""
+        return Transaction(self, group)
 
-    def transact(self, fn: Callable[[], T]) -> T:
+    def transact(self, fn: Callable[[], T], *, group: int = 0) -> T:
         """Runs ``fn`` in a transaction, again while what it read has been changed by another program, and returns when it
         is stored. It may be called several times: it must change nothing but cells."""
-        result: T = self._runtime.transact(fn)
+        result: T = self._runtime.transact(fn, group)
         return result
 
-    async def transact_async(self, fn: Callable[[], T]) -> T:
+    async def transact_async(self, fn: Callable[[], T], *, group: int = 0) -> T:
         """The same without blocking the loop. ``fn`` itself is an ordinary function."""
         loop = self._driver_().attach()
         from .flows import settle
 
         told = loop.create_future()
-        self._runtime.transact_later(fn, lambda error, result: settle(told, error, result))
+        self._runtime.transact_later(fn, lambda error, result: settle(told, error, result), group)
         result: T = await told
         return result
 
@@ -393,9 +395,14 @@ class Store(Workflows):
 
         return run
 
-    def sink(self, cell: Cell[T], fn: Callable[[T], object], *, name: Optional[str] = None) -> Node:
-        """Calls ``fn`` with the cell's value, now and whenever it changes."""
-        return Node(self, self._runtime.sink(cell, fn, name=name), name or "sink")
+    def sink(self, cell: Cell[T], fn: Callable[[T], object], *, name: Optional[str] = None, confirmed: bool = False,
+             group: int = 0) -> Node:
+        """Calls ``fn`` with the cell's value, now and whenever it changes.
+
+        With ``confirmed`` it is called only with values that the store has accepted: in a file, those on disk. Values in
+        between are skipped. :meth:`settle` does not wait for such a call, :meth:`sync` and :meth:`close` do. Commits of the
+        change group ``group`` (:meth:`transaction`) do not call ``fn``: an editor shows its own edits already."""
+        return Node(self, self._runtime.sink(cell, fn, name=name, confirmed=confirmed, group=group), name or "sink")
 
     # ---- Patterns
 

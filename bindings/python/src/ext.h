@@ -215,10 +215,10 @@ PyObject *runtime_piece(PyObject *self, PyObject *args);
 PyObject *runtime_piece_cell(PyObject *self, PyObject *args);
 PyObject *runtime_piece_end(PyObject *self, PyObject *args);
 /* tx.c */
-PyObject *runtime_begin(PyObject *self, PyObject *unused);
+PyObject *runtime_begin(PyObject *self, PyObject *args);
 PyObject *runtime_commit(PyObject *self, PyObject *args);
 PyObject *runtime_abort(PyObject *self, PyObject *unused);
-PyObject *runtime_transact(PyObject *self, PyObject *fn);
+PyObject *runtime_transact(PyObject *self, PyObject *args);
 PyObject *runtime_transact_later(PyObject *self, PyObject *args);
 /* Calls fn with no arguments inside the transaction. */
 PyObject *call_in(runtime_object *self, hd_tx *tx, PyObject *fn);

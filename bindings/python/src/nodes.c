@@ -18,10 +18,12 @@ bool node_from(PyObject *from, hd_node *out) {
 
 /* ---- Running ----------------------------------------------------------------------------- */
 
-static const char *name_of(const callback *c) {
-    const char *name = c->name ? PyUnicode_AsUTF8AndSize(c->name, NULL) : NULL;
-    return name ? name : "";
+static const char *text_of(PyObject *name) {
+    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    return text ? text : "";
 }
+
+static const char *name_of(const callback *c) { return text_of(c->name); }
 
 /* Writes what a computation has returned to its output. `dump` is of the output's cell. */
 static hd_status put_result(runtime_object *self, hd_tx *tx, hd_cell output, PyObject *dump,
@@ -186,17 +188,21 @@ static void lists_free(cell_lists *l) {
     PyMem_Free(l->reads);
 }
 
-static PyObject *register_node(runtime_object *self, hd_node_spec *spec, callback *c) {
-    hd_node node;
-    spec->ctx = c;
-    spec->release = callback_free;
-    hd_status status = hd_node_register(self->rt, spec, &node);
+static PyObject *registered(runtime_object *self, hd_status status, hd_node node, callback *c) {
     if (status) {
         callback_free(c);
         return raise_status(self, status, NULL);
     }
     runtime_woken(self);
     return node_handle(node);
+}
+
+static PyObject *register_node(runtime_object *self, hd_node_spec *spec, callback *c) {
+    hd_node node;
+    spec->ctx = c;
+    spec->release = callback_free;
+    hd_status status = hd_node_register(self->rt, spec, &node);
+    return registered(self, status, node, c);
 }
 
 /* The output's cell knows how its model is written. */
@@ -249,18 +255,22 @@ PyObject *runtime_node(PyObject *object, PyObject *args, PyObject *kw) {
 
 /* ---- Sinks ------------------------------------------------------------------------------- */
 
+/* The value as the cell's `load` makes it; NULL: exception set. */
+static PyObject *loaded(runtime_object *self, hd_value v, PyObject *load) {
+    PyObject *data = to_python(self, v, PLAIN);
+    if (!data || !is_set(load) || data == Py_None) return data;
+    PyObject *out = PyObject_CallFunctionObjArgs(load, data, NULL);
+    Py_DECREF(data);
+    return out;
+}
+
 /* A sink is an effect that reads one cell. What its function writes goes through the run's transaction. */
 static hd_status run_sink(hd_tx *tx, void *ctx) {
     callback *c = ctx;
     runtime_object *self = c->owner;
     hd_value v = hd_tx_get(tx, c->cell);
     if (hd_value_status(v)) return hd_value_status(v);
-    PyObject *data = to_python(self, v, PLAIN);
-    if (data && is_set(c->extra) && data != Py_None) {
-        PyObject *loaded = PyObject_CallFunctionObjArgs(c->extra, data, NULL);
-        Py_DECREF(data);
-        data = loaded;
-    }
+    PyObject *data = loaded(self, v, c->extra);
     hd_tx *outer = self->tx;
     self->tx = tx;
     PyObject *answer = data ? PyObject_CallFunctionObjArgs(c->fn, data, NULL) : NULL;
@@ -271,15 +281,45 @@ static hd_status run_sink(hd_tx *tx, void *ctx) {
     return status;
 }
 
+/* A confirmed sink is called between runs. Its function may stop it, which frees the callback. */
+static void show_confirmed(hd_value v, void *ctx) {
+    callback *c = ctx;
+    runtime_object *self = c->owner;
+    PyObject *fn = Py_NewRef(c->fn), *load = Py_XNewRef(c->extra), *name = Py_XNewRef(c->name);
+    PyObject *data = loaded(self, v, load);
+    PyObject *answer = data ? PyObject_CallFunctionObjArgs(fn, data, NULL) : NULL;
+    if (!answer) (void)status_of_exception(self, NULL, text_of(name));
+    Py_XDECREF(data);
+    Py_XDECREF(answer);
+    Py_DECREF(fn);
+    Py_XDECREF(load);
+    Py_XDECREF(name);
+}
+
+static PyObject *register_confirmed(runtime_object *self, const hd_node_spec *of, callback *c) {
+    hd_sink_spec spec = { .name = of->name,
+                          .cell = c->cell,
+                          .fn = show_confirmed,
+                          .ctx = c,
+                          .group = of->group,
+                          .confirmed = true,
+                          .release = callback_free };
+    hd_node node;
+    hd_status status = hd_sink_register(self->rt, &spec, &node);
+    return registered(self, status, node, c);
+}
+
 PyObject *runtime_sink(PyObject *object, PyObject *args, PyObject *kw) {
-    static char *names[] = { "cell", "fn", "name", "group", NULL };
+    static char *names[] = { "cell", "fn", "name", "group", "confirmed", NULL };
     runtime_object *self = (runtime_object *)object;
     PyObject *cell, *fn;
     const char *name = NULL;
     unsigned long long group = 0;
+    int confirmed = 0;
     hd_cell from;
     if (!runtime_usable(self) ||
-        !PyArg_ParseTupleAndKeywords(args, kw, "OO|$zK", names, &cell, &fn, &name, &group) ||
+        !PyArg_ParseTupleAndKeywords(args, kw, "OO|$zKp", names, &cell, &fn, &name, &group,
+                                     &confirmed) ||
         !cell_from(self, cell, &from))
         return NULL;
     PyObject *load =
@@ -290,7 +330,7 @@ PyObject *runtime_sink(PyObject *object, PyObject *args, PyObject *kw) {
     hd_node_spec spec = {
         .name = name, .fn = run_sink, .effect = true, .group = group, .version = "sink"
     };
-    return register_node(self, &spec, c);
+    return confirmed ? register_confirmed(self, &spec, c) : register_node(self, &spec, c);
 }
 
 PyObject *runtime_unregister(PyObject *object, PyObject *handle) {

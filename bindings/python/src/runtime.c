@@ -102,7 +102,7 @@ static void close_parts(runtime_object *self) {
     self->pool = NULL;
 }
 
-/* What the library has not released by now is freed here: sinks and verdicts have no release. */
+/* What the library has not released by now is freed here: verdicts have no release. */
 static hd_status close_runtime(runtime_object *self) {
     hd_runtime *rt = self->rt;
     if (!rt) return HD_OK;
@@ -442,11 +442,12 @@ static PyMethodDef methods[] = {
     { "follow", runtime_follow, METH_O, "Follow a whole space." },
     { "cell", runtime_cell, METH_VARARGS, "A cell: (class, name, load, dump)." },
     { "engine", KEYWORDS(runtime_engine), "Opens the engine for workflows." },
-    { "begin", runtime_begin, METH_NOARGS, "Begins a transaction." },
+    { "begin", runtime_begin, METH_VARARGS,
+      "Begins a transaction, of a change group if one is given." },
     { "commit", runtime_commit, METH_VARARGS,
       "Commits it; told(exception or None) hears the verdict." },
     { "abort", runtime_abort, METH_NOARGS, "Aborts it." },
-    { "transact", runtime_transact, METH_O, "Runs fn in a transaction until it is stored." },
+    { "transact", runtime_transact, METH_VARARGS, "Runs fn in a transaction until it is stored." },
     { "transact_later", runtime_transact_later, METH_VARARGS,
       "The same; told(exception, result) hears of it." },
     { "node", KEYWORDS(runtime_node), "Registers a computation or an effect." },

@@ -9,13 +9,16 @@ PyObject *call_in(runtime_object *self, hd_tx *tx, PyObject *fn) {
     return out;
 }
 
-PyObject *runtime_begin(PyObject *object, PyObject *unused) {
+PyObject *runtime_begin(PyObject *object, PyObject *args) {
     runtime_object *self = (runtime_object *)object;
+    unsigned long long group = 0;
     hd_tx *tx;
-    (void)unused;
-    if (!runtime_usable(self)) return NULL;
+    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "|K", &group)) return NULL;
     hd_status status = hd_tx_begin(self->rt, &tx);
-    if (!status) self->tx = tx;
+    if (!status) {
+        hd_tx_set_group(tx, group);
+        self->tx = tx;
+    }
     return none_or_raise(self, status);
 }
 
@@ -76,6 +79,7 @@ typedef struct attempt {
     PyObject *result;    /* of the last try */
     PyObject *raised[3]; /* by the function */
     callback *told;      /* of transact_later; else NULL */
+    uint64_t group;      /* change group; 0: none */
 } attempt;
 
 /* What the function raises ends the transaction, unless it is an error that another try can mend. */
@@ -98,6 +102,7 @@ static hd_status try_once(hd_tx *tx, void *ctx) {
     attempt *a = ctx;
     for (int i = 0; i < 3; i++) Py_CLEAR(a->raised[i]);
     Py_CLEAR(a->result);
+    hd_tx_set_group(tx, a->group);
     a->result = call_in(a->self, tx, a->fn);
     return a->result ? HD_OK : raised(a);
 }
@@ -120,10 +125,12 @@ static void attempt_fini(attempt *a) {
     for (int i = 0; i < 3; i++) Py_XDECREF(a->raised[i]);
 }
 
-PyObject *runtime_transact(PyObject *object, PyObject *fn) {
+PyObject *runtime_transact(PyObject *object, PyObject *args) {
     runtime_object *self = (runtime_object *)object;
-    if (!runtime_usable(self)) return NULL;
-    attempt a = { .self = self, .fn = fn };
+    PyObject *fn;
+    unsigned long long group = 0;
+    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "O|K", &fn, &group)) return NULL;
+    attempt a = { .self = self, .fn = fn, .group = group };
     hd_status status = hd_transact(self->rt, try_once, &a);
     PyObject *out = raise_kept(self) ? NULL : outcome(&a, status);
     attempt_fini(&a);
@@ -160,10 +167,11 @@ static void later_told(hd_status status, void *ctx) {
 PyObject *runtime_transact_later(PyObject *object, PyObject *args) {
     runtime_object *self = (runtime_object *)object;
     PyObject *fn, *told;
-    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "OO", &fn, &told)) return NULL;
+    unsigned long long group = 0;
+    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "OO|K", &fn, &told, &group)) return NULL;
     attempt *a = PyMem_Malloc(sizeof *a);
     if (!a) return PyErr_NoMemory();
-    *a = (attempt){ .self = self, .fn = Py_NewRef(fn) };
+    *a = (attempt){ .self = self, .fn = Py_NewRef(fn), .group = group };
     if (!(a->told = callback_new(self, told, NULL, (hd_cell){ 0 }))) return later_free(a), NULL;
     hd_status status = hd_transact_later(self->rt, try_once, a, later_told, a);
     runtime_woken(self);

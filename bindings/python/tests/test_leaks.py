@@ -94,9 +94,10 @@ def test_registering_and_stopping_leaks_nothing():
         x = store.cell("main/x")
 
         def body():
-            node = x.sink(lambda value: None)
+            nodes = [x.sink(lambda value: None, confirmed=confirmed) for confirmed in (False, True)]
             store.settle()
-            node.stop()
+            for node in nodes:
+                node.stop()
             store.settle()
 
         assert references(body, 100) < 2

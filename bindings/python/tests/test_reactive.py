@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import logging
 import warnings
@@ -71,6 +72,94 @@ def test_sinks_hear_what_changes(store):
     x.set(3)
     store.settle()
     assert seen == [None, 1, 2]
+
+
+def test_a_confirmed_sink_is_shown_what_is_stored(path):
+    with heddle.open(path) as store:
+        x, seen = store.cell("main/x"), []
+        x.set(1)
+        node = x.sink(lambda value: seen.append((value, on_disk(path))), confirmed=True)
+        store.sync()
+        for value in (2, 3):
+            x.set(value)
+        store.sync()
+        node.stop()
+        x.set(4)
+        store.sync()
+    assert seen == [(1, 1), (3, 3)]
+
+
+def on_disk(path):
+    """What another program sees."""
+    with heddle.open(path, read_only=True, inspect=False) as other:
+        return other.cell("main/x").pull()
+
+
+def test_a_confirmed_sink_may_write_and_stop_itself_and_tells_what_it_raises(path):
+    errors = []
+    with heddle.open(path) as store:
+        x, y = store.cell("main/x", Point), store.cell("main/y")
+        store.on_error(lambda name, error: errors.append((name, str(error))))
+
+        def once(value):
+            node.stop()
+            y.set([value.x])
+            raise LookupError("sold out")
+
+        x.set(Point(3))
+        node = x.sink(once, confirmed=True, name="once")
+        store.sync()
+        x.set(Point(4))
+        store.sync()
+        assert y() == [3]
+        late = x.sink(once, confirmed=True)  # nothing is on its way: it is shown the value at once
+        node = late
+        store.sync()
+        assert y() == [4]
+    assert errors == [("once", "sold out"), ("sink", "sold out")]
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+def test_a_sink_is_not_shown_what_its_own_group_writes(store):
+    x, own, other = store.cell("main/x"), [], []
+    x.set(0)
+    x.sink(own.append, group=7)
+    x.sink(own.append, group=7, confirmed=True)
+    x.sink(other.append)
+    store.sync()
+    with store.transaction(group=7):
+        x.set(1)
+    store.sync()
+    store.transact(lambda: x.set(2), group=7)
+    store.sync()
+    assert own == [0, 0] and other == [0, 1, 2]
+    with store.transaction(group=8):
+        x.set(3)
+    store.sync()
+    store.transact(lambda: x.set(4))
+    store.sync()
+    assert own == [0, 0, 3, 3, 4, 4] and other == [0, 1, 2, 3, 4]
+
+
+def test_values_of_a_cell_may_be_confirmed_and_of_others_only(path):
+    async def main():
+        seen = []
+        async with heddle.open(path) as store:
+            x = store.cell("main/x")
+            x.set(1)
+            async for value in x.values(confirmed=True, group=7):
+                seen.append((value, on_disk(path)))
+                if value == 3:
+                    break
+                await store.transact_async(lambda: x.set(2), group=7)
+                await store.transact_async(lambda: x.set(3))
+        return seen
+
+    assert asyncio.run(main()) == [(1, 1), (3, 3)]
 
 
 def test_effects_may_write(store):

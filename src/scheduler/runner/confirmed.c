@@ -12,14 +12,14 @@ static bool is_decided(const replica *r, uint64_t local_seq) {
     return !first || LIST_ENTRY(first, commit, link)->local_seq > local_seq;
 }
 
-static void keep(scheduler *s, confirmed *k, hd_value v) {
+void confirmed_show(scheduler *s, confirmed *k, hd_value v) {
+    assert(k->fn && !value_is_failed(v));
     value_unref(k->next);
     k->next = value_ref(v);
     k->after = s->r->next_local - 1;
     k->refusals = refusals(s->r);
     list_discard(&k->link);
     list_push_back(&s->unconfirmed, &k->link);
-    assert(k->after < s->r->next_local && s->r->pending_count);
 }
 
 /* The sink may be removed by its function: nothing of `k` is used after the call. */
@@ -30,16 +30,6 @@ static void show(confirmed *k, hd_value v) {
     k->shown = value_ref(v);
     k->told = true;
     k->fn(v, k->ctx);
-}
-
-void confirmed_show(scheduler *s, confirmed *k, hd_value v) {
-    assert(k->fn && !value_is_failed(v));
-    if (s->r->pending_count) {
-        keep(s, k, v);
-        return;
-    }
-    list_discard(&k->link);
-    show(k, v);
 }
 
 void confirmed_fini(confirmed *k) {

@@ -5,9 +5,8 @@
  * time; when every commit up to it has been accepted, the value is shown. After a refusal the values that wait
  * may follow from what was refused: the cell is read anew once the runtime is idle.
  *
- *     run --> nothing on its way ------------------------------------> fn
- *         \-> waits for commits --+-> all accepted ------------------> fn
- *                                 +-> one refused -> idle, read anew -> waits again */
+ *     run --> waits for commits --+-> all accepted, or none on its way -> fn, after the run
+ *                                 +-> one refused -> idle, read anew ---> waits again */
 #ifndef SCHEDULER_RUNNER_CONFIRMED_H
 #define SCHEDULER_RUNNER_CONFIRMED_H
 
@@ -26,7 +25,7 @@ typedef struct confirmed {
     bool told;         /* fn has been called */
 } confirmed;
 
-/* A run has read `v` (borrowed): shows it now, or later. */
+/* A run has read `v` (borrowed): confirmed_tell shows it. */
 void confirmed_show(struct scheduler *s, confirmed *k, hd_value v);
 /* The sink is gone: what waits is never shown. */
 void confirmed_fini(confirmed *k);
