@@ -77,8 +77,12 @@ static bool push_args(compiler *k, hd_value form, size_t at) {
 
 /* ---- With stars -------------------------------------------------------------------------- */
 
-static bool collect_args(compiler *k, hd_value form, size_t at, uint32_t kind, uint32_t target,
-                         uint32_t into) {
+/* f(*v): `v` is iterated when the names have been evaluated, and then the complaint names the callee. */
+static bool is_lone_star(hd_value args) {
+    return form_count(args) == 1 && is_star(hd_value_index(args, 0), "*");
+}
+
+static bool collect_args(compiler *k, hd_value form, size_t at, uint32_t into) {
     hd_value args = hd_value_index(form, at);
     if (!enter(k, (uint32_t)at)) return false;
     for (size_t i = 0; i < form_count(args); i++) {
@@ -90,8 +94,7 @@ static bool collect_args(compiler *k, hd_value form, size_t at, uint32_t kind, u
         }
         if (!enter(k, (uint32_t)i) || !compile_element(k, arg, 1)) return false;
         leave(k);
-        /* The complaint about what cannot be iterated names the callee only where it stands alone. */
-        if (form_count(args) == 1) emit(k, CODE_STAR_ARGS, kind, target, into);
+        if (is_lone_star(args)) emit(k, CODE_STORE_LOCAL, 0, into, 0);
         else emit(k, CODE_EXTEND, 0, into, 0);
     }
     leave(k);
@@ -122,14 +125,18 @@ static bool collect_names(compiler *k, hd_value form, size_t at, uint32_t kind, 
 }
 
 static bool call_with_stars(compiler *k, hd_value form, size_t at, uint32_t kind, uint32_t target) {
-    uint32_t args = new_local(k), names = new_local(k);
+    bool alone = is_lone_star(hd_value_index(form, at));
+    uint32_t args = new_local(k), names = new_local(k), value = alone ? new_local(k) : args;
     emit(k, CODE_LIST, 0, 0, 0);
     emit(k, CODE_STORE_LOCAL, 0, args, 0);
     emit(k, CODE_DICT, 0, 0, 0);
     emit(k, CODE_STORE_LOCAL, 0, names, 0);
-    if (!collect_args(k, form, at, kind, target, args) ||
-        !collect_names(k, form, at + 1, kind, target, names))
+    if (!collect_args(k, form, at, value) || !collect_names(k, form, at + 1, kind, target, names))
         return false;
+    if (alone) {
+        emit(k, CODE_LOCAL, 0, value, 0);
+        emit(k, CODE_STAR_ARGS, kind, target, args);
+    }
     emit(k, CODE_LOCAL, 0, args, 0);
     emit(k, CODE_LOCAL, 0, names, 0);
     return emit(k, CODE_CALL_STAR, kind, target, 0);

@@ -118,8 +118,7 @@ static void deliver_live(strand *s, const live *c) {
         postpone(s, HD_NOMEM);
         return;
     }
-    hd_value v =
-        c->in->result.kind == EV_UNBOUND ? hd_null() : encode_value(e->w, pool, c->in->result);
+    hd_value v = c->in->result.kind == EV_UNBOUND ? hd_null() : instance_outcome(c->in, pool);
     if (hd_value_exists(v))
         deliver(e, s, instance_status_name(c->in->status), is_done ? v : (hd_value){ 0 },
                 is_done ? (hd_value){ 0 } : v);

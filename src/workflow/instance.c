@@ -300,18 +300,29 @@ hd_status instance_open(world *w, plan *p, instance **out) {
     return HD_OK;
 }
 
+/* Without memory `outcome` stays absent, and is encoded when it is needed. */
+static bool keep_outcome(instance *in, ev result) {
+    hd_pool *pool;
+    if (hd_pool_open(in->heap, &pool)) return true;
+    hd_value v = encode_value(in->w, pool, result);
+    bool crosses = hd_value_exists(v);
+    if (crosses) in->outcome = hd_value_ref(v);
+    hd_pool_close(pool);
+    return crosses || in->w->status;
+}
+
 /* What ends an instance is stored. If it cannot be, because it contains itself, what encoding it raises ends the instance. */
 static ev result_to_store(instance *in, instance_status *status, ev result) {
-    hd_pool *pool;
-    bool plain = result.kind <= EV_TYPE || result.kind == EV_STR || result.kind == EV_BYTES;
-    if (plain || hd_pool_open(in->heap, &pool)) return result;
-    bool crosses = hd_value_exists(encode_value(in->w, pool, result));
-    hd_pool_close(pool);
-    if (crosses || in->w->status) return result;
+    if (result.kind == EV_UNBOUND || keep_outcome(in, result)) return result;
     ev error = raise_catch(in->w);
     if (error.kind != EV_EXC) return result;
     if (*status == INSTANCE_DONE) *status = INSTANCE_FAILED;
     return error;
+}
+
+hd_value instance_outcome(instance *in, hd_pool *pool) {
+    assert(instance_is_over(in));
+    return hd_value_exists(in->outcome) ? in->outcome : encode_value(in->w, pool, in->result);
 }
 
 void instance_end(instance *in, instance_status status, ev result) {
@@ -379,6 +390,7 @@ void instance_close(instance *in) {
     instance_forget_changes(in);
     instance_sweep(in);
     world_unref(in->w, in->result);
+    hd_value_unref(in->outcome);
     (void)instance_leave(in);
     instance_forget_changes(in);
     vec_fini(in->env, &in->walking);

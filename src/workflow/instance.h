@@ -194,6 +194,7 @@ typedef struct instance {
     uint32_t fan_count;    /* of those, in state STRAND_FAN: they wait for other strands */
     activation *root;
     ev result;             /* of a DONE instance, or the exception of a FAILED one; referenced */
+    hd_value outcome;      /* `result` as it is stored, owned; absent: not encoded yet */
     VEC(strand *) walking; /* the work list */
     uint32_t objects;      /* the highest number that an object has */
     VEC(uint32_t) freed;   /* numbers of objects that are gone and still stored */
@@ -226,6 +227,8 @@ hd_status instance_leave(instance *in);
 void instance_forget_changes(instance *in);
 /* The instance is over, with this result or exception: every strand ends. */
 void instance_end(instance *in, instance_status status, ev result);
+/* The result or exception as it is stored; it lives as long as the instance or the pool. Absent: no memory. */
+hd_value instance_outcome(instance *in, hd_pool *pool);
 
 /* A strand in an activation, at its ENTRY. */
 strand *instance_strand(instance *in, activation *a);

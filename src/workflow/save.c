@@ -447,7 +447,7 @@ static void save_over(saver *s) {
     save_next(s);
     instance_forget_changes(in);
     if (in->status == INSTANCE_STALLED) return;
-    hd_value v = encode_value(in->w, s->pool, in->result);
+    hd_value v = instance_outcome(in, s->pool);
     put_at(s, in->status == INSTANCE_DONE ? "result" : "error", v);
     if (in->status != INSTANCE_DONE) save_origin(s);
 }

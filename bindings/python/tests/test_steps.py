@@ -173,6 +173,14 @@ def test_what_cannot_be_stored_ends_its_instance_and_no_other() -> None:
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
+def test_stars_of_an_action_that_nothing_can_be_taken_from() -> None:
+    """The texts are those that docs/PYTHON.md gives as differences from CPython."""
+    with pytest.raises(TypeError, match="^Value after \\* must be an iterable, not int$"):
+        run(twin.flow("return await add(*5)"))
+    with pytest.raises(TypeError, match="^'int' object is not a mapping$"):
+        run(twin.flow("return await add(**5)"))
+
+
 @pytest.mark.parametrize("body", ["x = Colour.RED\nx.y = 5", "x = Point\nx.y = 5", "x = ValueError(1)\nx.a = 2\ndel x.a"])
 def test_what_other_workflows_would_see_is_not_changed(body: str) -> None:
     with pytest.raises(heddle.Unsupported, match="attribute"):

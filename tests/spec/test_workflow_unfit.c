@@ -1,0 +1,114 @@
+/* test_workflow_unfit.c -- values that have no form in the store: the instance that has one ends, and says why; the
+ * other instances go on (decision 0362). */
+#define _DEFAULT_SOURCE
+#include "workflow_world.h"
+
+#include <heddle/workflow_build.h>
+
+static hd_status echo(hd_action *a, hd_value args, void *ctx) {
+    return hd_action_return(a, hd_value_index(args, 0));
+}
+static void register_actions(hd_engine *e) {
+    hd_action_spec spec = { .name = "echo", .fn = echo, .here = true };
+    assert_int_equal(hd_action_register(e, &spec), HD_OK);
+}
+
+/* A workflow that makes `x` by these statements, and then returns or raises something. Steps lie before and in between:
+ * the instance is stored, and `x` in it. */
+static void build(const char *name, const char *statements, bool raises, const char *value) {
+    hd_flow *f;
+    hd_value ir;
+    hd_error error = { 0 };
+    assert_int_equal(hd_flow_open(pool, name, &f), HD_OK);
+    hd_flow_action(f, "one", "echo", "1");
+    hd_flow_do(f, statements);
+    hd_flow_action(f, "two", "echo", "2");
+    if (raises) hd_flow_raise(f, value);
+    else hd_flow_return(f, value);
+    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
+    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
+    hd_flow_close(f);
+}
+
+static const char *text_at(const char *member) {
+    return hd_value_as_text(hd_value_at(document(), member), "");
+}
+
+static void a_result_that_contains_itself_fails_its_instance(void **state) {
+    build("w", "x = []; x.append(x)", false, "x");
+    start("w", "{}");
+    assert_raised("ValueError");
+    assert_string_equal(text_at("status"), "failed");
+    assert_non_null(strstr(printed(hd_value_at(document(), "error")), "Circular reference"));
+    assert_false(hd_value_exists(hd_value_at(document(), "result")));
+}
+
+static void an_exception_that_contains_itself_fails_with_another(void **state) {
+    build("w", "x = {}; x['me'] = x", true, "KeyError(x)");
+    start("w", "{}");
+    assert_raised("ValueError");
+    assert_string_equal(text_at("status"), "failed");
+}
+
+/* A list has a number in the store, so a variable may contain itself; an exception has none. */
+static void a_variable_without_a_form_stalls_its_instance(void **state) {
+    hd_value error;
+    build("w", "x = ValueError(1); x.me = x", false, "5");
+    start("w", "{}");
+    assert_int_equal(await(&error), HD_FAILED);
+    assert_string_equal(text_at("status"), "stalled");
+    assert_non_null(strstr(printed(error), "cannot be stored"));
+}
+
+/* Several instances of all kinds change together, so they share commits. */
+static void the_other_instances_go_on(void **state) {
+    enum { N = 6 };
+    char ids[N][HD_INSTANCE_ID_SIZE];
+    build("bad", "x = []; x.append(x)", false, "x");
+    build("stuck", "x = ValueError(1); x.me = x", false, "5");
+    build("good", "x = [one]", false, "[x, x]");
+    for (int i = 0; i < N; i++) {
+        start(i % 2 ? "good" : i % 4 ? "stuck" : "bad", "{}");
+        snprintf(ids[i], sizeof ids[i], "%s", id);
+    }
+    for (int i = 0; i < N; i++) {
+        snprintf(id, sizeof id, "%s", ids[i]);
+        if (i % 2) assert_result("[[1],[1]]");
+        else assert_raised(i % 4 ? "SystemError" : "ValueError");
+    }
+}
+
+/* The parent gets what the child's document has. */
+static void a_parent_hears_of_its_child(void **state) {
+    build("bad", "x = []; x.append(x)", false, "x");
+    build("good", "x = {'k': (1, 2)}", false, "x");
+    hd_flow *f;
+    hd_value ir;
+    hd_error error = { 0 };
+    assert_int_equal(hd_flow_open(pool, "parent", &f), HD_OK);
+    hd_flow_child(f, "good", "good", "");
+    hd_flow_try(f);
+    hd_flow_child(f, "bad", "bad", "");
+    hd_flow_except(f, "ValueError", "e");
+    hd_flow_return(f, "[good['k'], str(e)]");
+    hd_flow_end(f);
+    hd_flow_return(f, "None");
+    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
+    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
+    hd_flow_close(f);
+    start("parent", "{}");
+    assert_result("[{\"$$tuple\":[1,2]},\"Circular reference detected\"]");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_world, tear_down_world)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_result_that_contains_itself_fails_its_instance),
+        TEST(an_exception_that_contains_itself_fails_with_another),
+        TEST(a_variable_without_a_form_stalls_its_instance),
+        TEST(the_other_instances_go_on),
+        TEST(a_parent_hears_of_its_child),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
