@@ -4,7 +4,7 @@
  * continue, try with except and finally, parallel branches, calls (or children), sleep, raise, return. interpret()
  * runs the tree as it stands; emit_all() writes the same tree as IR.
  *
- * With `rich` some sleeps wait for a signal "s<n>", whose payload is n; some actions name a queue or have a limit; and
+ * With `rich` some sleeps wait for a signal "s<n>", whose payload is n, or no value of a workflow; some actions name a queue or have a limit; and
  * some are "effect": within a transaction, in which each success counts once more in a cell. */
 #ifndef WORKFLOW_PROGRAMS_H
 #define WORKFLOW_PROGRAMS_H
@@ -379,6 +379,22 @@ static void emit_fan(const stmt *s, tails *t) {
               ARGUMENTS, s->a);
 }
 
+/* A payload that is no value of a workflow is a TypeError, which means here what the right payload means. */
+static void emit_wait(const stmt *s, tails *t) {
+    tails spoilt = { .count = 0 };
+    int caught = emit_handler();
+    handlers[handler_count++] = caught;
+    int id = node(t, "WAIT");
+    say(",\"signal\":\"s%d\",\"into\":[\"name\",\"v%d\"]}", s->c, s->b);
+    handler_count--;
+    say(",{\"id\":\"n%d\",\"kind\":\"HANDLER\",\"clauses\":[{\"classes\":[\"TypeError\"]}]}",
+        caught);
+    add(&spoilt, caught, "GUARD", 0);
+    emit_calc(&spoilt, "[\"assign\",%d,[\"name\",\"v%d\"]]", s->c, s->b);
+    add(t, id, "FORWARD", 0);
+    join(t, &spoilt);
+}
+
 /* What a step shares with those of other instances. */
 static void emit_shared(const stmt *s) {
     if (rich && s->a == 1) say(",\"queue\":\"q%d\"", s->b % 2);
@@ -431,9 +447,12 @@ static void emit_one(const stmt *s, tails *t, around *o, bool top) {
         add(t, id, "FORWARD", 0);
         break;
     case S_SLEEP:
-        id = node(t, is_wait(s) ? "WAIT" : "SLEEP");
-        if (is_wait(s)) say(",\"signal\":\"s%d\",\"into\":[\"name\",\"v%d\"]}", s->c, s->b);
-        else say(",\"seconds\":%g}", s->c * sleep_unit_s);
+        if (is_wait(s)) {
+            emit_wait(s, t);
+            break;
+        }
+        id = node(t, "SLEEP");
+        say(",\"seconds\":%g}", s->c * sleep_unit_s);
         add(t, id, "FORWARD", 0);
         break;
     case S_RAISE:

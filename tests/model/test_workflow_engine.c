@@ -20,7 +20,7 @@ static hd_memory *memory;
 static hd_runtime *rt;
 static hd_engine *engine;
 static hd_pool *pool;
-static long completed, crashes, losses, twices, families, skipped, signals, pauses, effects;
+static long completed, crashes, losses, twices, families, skipped, signals, spoilt, pauses, effects;
 
 /* ---- workers */
 
@@ -173,10 +173,25 @@ static void find_instances(void) {
     }
 }
 
+/* No value of a workflow: deeper than one may be, or no encoding of one. */
+static hd_value spoilt_payload(void) {
+    static const char *const forms[] = { "{\"$$ref\":1}", "{\"$$set\":[[1]]}", "{\"$$dict\":[1]}",
+                                         "{\"$$range\":[\"a\"]}", "{\"$$type\":\"none\"}" };
+    const char *form = forms[roll(5)];
+    hd_value v = hd_json_parse(pool, form, strlen(form), NULL);
+    assert_true(hd_value_exists(v));
+    if (roll(2)) return v;
+    for (int i = 0; i < 300; i++) v = hd_array_append(pool, hd_array(), v);
+    return v;
+}
+
 static void send_signal(const char *id, int n) {
     char name[8];
+    bool spoils = roll(5) == 0;
     snprintf(name, sizeof name, "s%d", n);
-    signals += !hd_workflow_signal(engine, id, name, hd_int(pool, n));
+    bool sent = !hd_workflow_signal(engine, id, name, spoils ? spoilt_payload() : hd_int(pool, n));
+    signals += sent;
+    spoilt += sent && spoils;
 }
 
 /* Signals that nothing waits for yet are kept, or refused where the workflow has none of the name. */
@@ -245,8 +260,9 @@ static void compare_end(uint64_t seed, const char *id, bool raises, long right) 
     const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
     long result = (long)hd_value_as_int(hd_value_at(doc, "result"), -1);
     if (strcmp(status, raises ? "failed" : "done") != 0 || (!raises && result != right))
-        fail_msg("seed %llu: %s, result %ld instead of %ld", (unsigned long long)seed, status,
-                 result, right);
+        fail_msg("seed %llu: %s, result %ld instead of %ld: %s", (unsigned long long)seed, status,
+                 result, right,
+                 hd_json_print(pool, hd_value_at(doc, "error"), HD_JSON_COMPACT, NULL));
 }
 
 static void compare(uint64_t seed) {
@@ -287,12 +303,13 @@ static void a_random_workflow_means_what_it_says_whatever_its_workers_do(void **
     children = rich = true;
     for (long i = 0; i < n; i++, seed++) compare(given ? seed : seed * 104729);
     print_message("%ld completions, %ld crashes, %ld lost, %ld twice, %ld with children, %ld too "
-                  "long, %ld signals, %ld "
-                  "pauses, %ld effects\n",
-                  completed, crashes, losses, twices, families, skipped, signals, pauses, effects);
+                  "long, %ld signals, %ld of them spoilt, %ld pauses, %ld effects\n",
+                  completed, crashes, losses, twices, families, skipped, signals, spoilt, pauses,
+                  effects);
     assert_true(n < 1000 || (completed > n && crashes > n / 4 && losses > n / 10 &&
                              twices > n / 10 && families > n / 20 && skipped < n / 4));
-    assert_true(n < 1000 || (signals > n / 10 && pauses > n / 10 && effects > n / 4));
+    assert_true(n < 1000 ||
+                (signals > n / 10 && spoilt > n / 50 && pauses > n / 10 && effects > n / 4));
 }
 
 static int set_up(void **state) {
