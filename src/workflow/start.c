@@ -23,6 +23,14 @@ static const char *unknown_input(const plan *p, hd_value input) {
     return NULL;
 }
 
+/* Whether expressions can read it: an instance whose input they cannot read could never begin. */
+static hd_status try_input(hd_engine *e, hd_value v, hd_error *error) {
+    ev ignored;
+    hd_status status = decode_value(e->w, v, &ignored, error);
+    world_sweep(e->w);
+    return status;
+}
+
 static hd_status refuse_input(hd_engine *e, const plan *p, const plan_input *in, hd_value v) {
     hd_error error = { 0 };
     if (!hd_value_exists(v))
@@ -30,7 +38,10 @@ static hd_status refuse_input(hd_engine *e, const plan *p, const plan_input *in,
     if (in->schema && hd_schema_validate(in->schema, v, &error))
         return runtime_fail(e->rt, HD_MISMATCH, "input \"%s\" of %s: %s", in->name, p->name,
                             error.message);
-    return HD_OK;
+    hd_status status = try_input(e, v, &error);
+    if (!status || status == HD_NOMEM) return status;
+    return runtime_fail(e->rt, HD_MISMATCH, "input \"%s\" of %s: %s", in->name, p->name,
+                        error.message);
 }
 
 hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input) {
@@ -48,7 +59,8 @@ hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input)
         const plan_input *in = &p->inputs[i];
         hd_value v = hd_value_at(input, in->name);
         if (!hd_value_exists(v)) v = in->otherwise;
-        if (refuse_input(e, p, in, v)) return hd_failed(HD_MISMATCH);
+        hd_status status = refuse_input(e, p, in, v);
+        if (status) return hd_failed(status);
         all = hd_object_set(pool, all, in->name, v);
     }
     return all;

@@ -282,6 +282,14 @@ static void ids_that_are_not_given_are_in_the_order_of_the_starts(void **state) 
     }
 }
 
+/* Deeper than a value of a workflow may be. */
+static hd_value deep_value(void) {
+    static char text[601];
+    memset(text, '[', 300);
+    memset(text + 300, ']', 300);
+    return parse(text);
+}
+
 static void inputs_are_checked(void **state) {
     register_ir("{\"heddle\":1,\"name\":\"w\",\"inputs\":[{\"name\":\"n\",\"schema\":{\"type\":"
                 "\"integer\"}}],"
@@ -306,6 +314,22 @@ static const char *with_retry(const char *retry) {
              "{\"id\":\"out\",\"kind\":\"RETURN\",\"value\":[\"name\",\"r\"]}",
              retry);
     return one_function(nodes, "[\"in\",\"a\"],[\"a\",\"out\"]");
+}
+
+/* Such an instance could never take its first step. */
+static void an_input_that_is_no_value_of_a_workflow_is_refused(void **state) {
+    hd_value bad[] = { deep_value(), parse("{\"$$ref\":1}"), parse("[{\"$$set\":[[1]]}]"),
+                       parse("{\"$$type\":\"none\"}") };
+    register_ir(
+        "{\"heddle\":1,\"name\":\"w\",\"inputs\":[{\"name\":\"n\"}],\"functions\":["
+        "{\"name\":\"run\",\"params\":[\"n\"],\"nodes\":[{\"id\":\"in\",\"kind\":\"ENTRY\"},"
+        "{\"id\":\"out\",\"kind\":\"RETURN\"}],\"edges\":[[\"in\",\"out\"]]}]}");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        hd_value input = hd_object_set(pool, hd_object(), "n", bad[i]);
+        assert_int_equal(hd_workflow_start(engine, "w", input, NULL, id), HD_MISMATCH);
+        assert_non_null(strstr(hd_runtime_error(rt)->message, "input \"n\" of w: "));
+    }
+    start("w", "{\"n\":{\"$$tuple\":[3]}}");
 }
 
 static void a_failed_attempt_is_repeated_after_its_backoff(void **state) {
@@ -386,14 +410,6 @@ static void a_signal_wakes_the_wait_for_it(void **state) {
     assert_int_equal(hd_workflow_signal(engine, id, "paid", parse("{\"euro\":5}")), HD_OK);
     assert_result("{\"euro\":5}");
     assert_int_equal(hd_workflow_signal(engine, id, "paid", hd_null()), HD_NOT_FOUND);
-}
-
-/* Deeper than a value of a workflow may be. */
-static hd_value deep_value(void) {
-    static char text[601];
-    memset(text, '[', 300);
-    memset(text + 300, ']', 300);
-    return parse(text);
 }
 
 static void a_payload_that_cannot_be_used_is_a_TypeError(void **state) {
@@ -594,6 +610,7 @@ int main(void) {
         TEST(two_starts_with_one_key_are_one_instance),
         TEST(ids_that_are_not_given_are_in_the_order_of_the_starts),
         TEST(inputs_are_checked),
+        TEST(an_input_that_is_no_value_of_a_workflow_is_refused),
         TEST(a_failed_attempt_is_repeated_after_its_backoff),
         TEST(many_attempts_without_a_backoff_are_made_without_one),
         TEST(after_the_last_attempt_the_exception_ends_the_instance),
