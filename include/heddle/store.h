@@ -385,7 +385,8 @@ HD_API hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error);
 /* Lists the stored pieces (heddle/pattern.h) that would have work to do if they were resumed now: what `nodes` of their
  * computations read has changed since they last ran. Reads every stored row about a node, and loads the documents that
  * have changed since. Leaves out rows of other principals. The order is that of the names, but pieces that were first
- * stored after the last checkpoint come last; fn returns false to stop.
+ * stored after the last checkpoint come last; fn returns false to stop. A piece whose rows cannot be read ends the
+ * listing with the status of that.
  * HD_USAGE for a store in memory that belongs to the runtime, whose pieces end with it. */
 typedef struct hd_stale_piece {
     const char *space, *id; /* good during the call */

@@ -158,6 +158,40 @@ static void demand_survives_every_failed_allocation(void **state) {
     assert_true(lab_each_allocation_failure(a_piece_and_who_looks, NULL) > 50);
 }
 
+static bool count_stale(const hd_stale_piece *piece, void *ctx) {
+    *(uint64_t *)ctx += piece->nodes;
+    return true;
+}
+
+/* A listing that succeeds has all of them. */
+static void a_piece_that_is_stale(lab_env *world, void *ctx) {
+    hd_memory *memory;
+    life w;
+    hd_piece piece;
+    uint64_t stale = 0;
+    (void)ctx;
+    if (hd_memory_open(lab_env_of(world), &memory)) return;
+    bool well =
+        open_with_pattern(&w, world, memory) &&
+        !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(3)) &&
+        !hd_piece_start(w.rt, &(hd_piece_spec){ .id = "q", .pattern = "doubler" }, &piece, NULL) &&
+        settle(&w);
+    well = end(&w) && well;
+    hd_options options = { .env = lab_env_of(world), .memory = memory };
+    w = (life){ 0 };
+    well = well && !hd_open(NULL, &options, &w.rt, NULL) &&
+           !hd_write(w.rt, hd_cell_at(w.rt, "main/n"), hd_double(4)) && !hd_runtime_sync(w.rt);
+    well = well && !lab_env_failed(world);
+    if (well && !hd_store_stale_pieces(w.rt, count_stale, &stale)) assert_int_equal(stale, 1);
+    end(&w);
+    hd_memory_close(memory);
+}
+
+static void no_stale_piece_is_left_out_for_want_of_memory(void **state) {
+    (void)state;
+    assert_true(lab_each_allocation_failure(a_piece_that_is_stale, NULL) > 50);
+}
+
 /* The gates that were set before a stop are stored or, without memory, lost; nobody waits for them. */
 static void a_piece_that_stops_with_gates(lab_env *world, void *ctx) {
     hd_memory *memory;
@@ -263,6 +297,7 @@ int main(void) {
         cmocka_unit_test(resuming_survives_every_failed_allocation),
         cmocka_unit_test(adopting_survives_every_failed_allocation),
         cmocka_unit_test(demand_survives_every_failed_allocation),
+        cmocka_unit_test(no_stale_piece_is_left_out_for_want_of_memory),
         cmocka_unit_test(stopping_with_gates_survives_every_failed_allocation),
         cmocka_unit_test(mending_survives_every_failed_allocation),
         cmocka_unit_test(mending_what_arrives_late_survives_every_failed_allocation),

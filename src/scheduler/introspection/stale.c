@@ -22,16 +22,19 @@ typedef struct stale_listing {
     scheduler *s;
     hd_stale_fn fn;
     void *ctx;
+    hd_status status; /* of the rows of a piece that could not be read, which ends the listing */
 } stale_listing;
 
 /* A piece's name is "space:id". */
 static bool tell_stale(void *ctx, const char *name) {
-    const stale_listing *w = ctx;
+    stale_listing *w = ctx;
+    resume_set *set;
     char space[NAME_SIZE];
     const char *colon = strchr(name, ':');
     if (!colon || !basis_parse_space(name, (size_t)(colon - name), space, sizeof space))
         return true;
-    resume_set *set = set_make(w->s, name);
+    w->status = set_read(w->s, name, &set);
+    if (w->status) return false;
     hd_stale_piece piece = { space, colon + 1, set ? count_stale(w->s, set) : 0 };
     set_free(w->s, set);
     return !piece.nodes || w->fn(&piece, w->ctx);
@@ -39,6 +42,7 @@ static bool tell_stale(void *ctx, const char *name) {
 
 hd_status stale_tell(scheduler *s, hd_stale_fn fn, void *ctx) {
     authority *a = s->r->authority;
-    stale_listing w = { s, fn, ctx };
-    return a->ops->basis->pieces(a, tell_stale, &w);
+    stale_listing w = { s, fn, ctx, HD_OK };
+    hd_status status = a->ops->basis->pieces(a, tell_stale, &w);
+    return status ? status : w.status;
 }

@@ -264,7 +264,9 @@ struct resume_set {
 typedef struct resume_set resume_set;
 
 /* The rows of a piece: those of the store, replaced by those in commits of this runtime that have no verdict yet.
- * NULL: there are none. */
+ * *out is NULL if there are none, and if they cannot be read. */
+hd_status set_read(scheduler *s, const char *piece, resume_set **out);
+/* The same for nodes that are to be resumed: rows that cannot be read are logged, and are none. */
 resume_set *set_make(scheduler *s, const char *piece);
 /* A set of the one row that another runtime's commit carries. NULL: the row cannot be read, or is another
  * principal's. */

@@ -348,16 +348,24 @@ static resume_set *complete(scheduler *s, resume_set *set, hd_status status) {
     return NULL;
 }
 
+hd_status set_read(scheduler *s, const char *piece, resume_set **out) {
+    filling f = { .s = s, .set = set_new(s), .piece = piece, .piece_length = strlen(piece) };
+    *out = NULL;
+    if (!f.set) return HD_NOMEM;
+    hd_status status = fill(&f);
+    *out = complete(s, f.set, status);
+    return status;
+}
+
 /* If the store cannot tell its rows, all nodes run, and nothing fails (C306). */
 resume_set *set_make(scheduler *s, const char *piece) {
-    filling f = { .s = s, .set = set_new(s), .piece = piece, .piece_length = strlen(piece) };
-    if (!f.set) return NULL;
-    hd_status status = fill(&f);
+    resume_set *set;
+    hd_status status = set_read(s, piece, &set);
     if (status)
         env_log(s->env, HD_LOG_WARN,
                 "the rows of piece %s cannot be read (%s): all of its nodes run", piece,
                 hd_status_text(status));
-    return complete(s, f.set, status);
+    return set;
 }
 
 resume_set *set_of_item(scheduler *s, hd_value item) {
