@@ -141,12 +141,12 @@ static hd_cell watcher(hd_build *b, void *ctx) {
 }
 
 /* C200: a whole piece, or all of a space. */
-static void hold_the_piece(const char *name) {
+static void hold_the_piece_in(const char *space, const char *name) {
     hd_piece p;
     hd_error error;
     hd_hold h = hold(name, 0);
     assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher, NULL), HD_OK);
-    hd_piece_spec spec = { .id = "w", .pattern = "watcher" };
+    hd_piece_spec spec = { .space = space, .id = "w", .pattern = "watcher" };
     assert_int_equal(hd_piece_start(rt(), &spec, &p, &error), HD_OK);
     lab_effect(l, "other", "n");
     lab_settle(l);
@@ -155,8 +155,22 @@ static void hold_the_piece(const char *name) {
     lab_settle(l);
     assert_ran(l, "twice look");
 }
+static void hold_the_piece(const char *name) { hold_the_piece_in(NULL, name); }
 static void a_piece_is_held_as_one(void **state) { hold_the_piece("main:w"); }
 static void so_are_all_of_a_space(void **state) { hold_the_piece("main"); }
+
+/* In names of nodes the space is written with "%3A" for a colon. */
+static void the_name_of_a_space_may_have_colons(void **state) { hold_the_piece_in("a:b%", "a:b%"); }
+static void so_may_that_of_a_piece(void **state) { hold_the_piece_in("a:b", "a:b:w"); }
+static void another_space_is_not_held(void **state) {
+    hd_piece p;
+    hd_piece_spec spec = { .space = "a:b", .id = "w", .pattern = "watcher" };
+    hold("a", 0);
+    assert_int_equal(hd_pattern_register(rt(), "watcher", "1", watcher, NULL), HD_OK);
+    assert_int_equal(hd_piece_start(rt(), &spec, &p, NULL), HD_OK);
+    lab_settle(l);
+    assert_ran(l, "twice look");
+}
 
 static void program(void) {
     lab_compute(l, "sum", "a b c", NULL);
@@ -233,6 +247,9 @@ int main(void) {
         S(a_hold_covers_what_is_below),
         S(a_piece_is_held_as_one),
         S(so_are_all_of_a_space),
+        S(the_name_of_a_space_may_have_colons),
+        S(so_may_that_of_a_piece),
+        S(another_space_is_not_held),
         S(what_was_resumed_waits_for_the_data),
         cmocka_unit_test(a_hold_survives_every_failed_allocation),
     };

@@ -9,10 +9,13 @@
 
 #include "base/env.h"
 #include "scheduler/registry.h"
+#include "store/basis/name.h"
 #include "value/key.h"
 #include <string.h>
 
 #define MS UINT64_C(1000000)
+
+enum { SPACE_SIZE = 1024 }; /* nodes with a longer name are not kept, and are no nodes of a piece */
 
 /* ---- the nodes that a hold covers */
 
@@ -29,11 +32,19 @@ static bool path_is(const scheduler *s, node_id id, const char *text, size_t len
     return length == 0;
 }
 
-/* Whether the node belongs to this piece, or to one in this space: its name is "space:piece:node". */
+/* Whether the node belongs to this piece, "space:piece", or to one in this space: its name is "space:piece:node", the
+ * space with "%3A" for each colon (store/basis/name.h). */
 static bool is_of_piece(const scheduler *s, node_id id, const struct key *piece) {
     const struct key *name = node_own_name(s, id);
-    return name && name->length > piece->length && key_bytes(name)[piece->length] == ':' &&
-           memcmp(key_bytes(name), key_bytes(piece), piece->length) == 0;
+    const char *text = name ? key_bytes(name) : "", *of = key_bytes(piece);
+    const char *colon = name ? memchr(text, ':', name->length) : NULL;
+    char space[SPACE_SIZE];
+    if (!colon || !basis_parse_space(text, (size_t)(colon - text), space, sizeof space))
+        return false;
+    size_t length = strlen(space), rest = name->length - (size_t)(colon - text);
+    if (piece->length < length || memcmp(of, space, length) != 0) return false;
+    size_t more = piece->length - length;
+    return rest > more && colon[more] == ':' && memcmp(colon, of + length, more) == 0;
 }
 
 static bool covers(const scheduler *s, const hold *h, node_id id) {
