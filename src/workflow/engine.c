@@ -450,6 +450,7 @@ static void init_parts(hd_engine *e) {
     binheap_init(&e->timers, e->env);
     binheap_init(&e->alarms, e->env);
     list_init(&e->schedules);
+    list_init(&e->awaiting);
     list_init(&e->watchers);
     list_init(&e->to_schedule);
     env_random(e->env, &e->group, sizeof e->group);

@@ -223,6 +223,7 @@ struct hd_engine {
         orphan; /* closed while commits wait for verdicts: everything but the engine itself is freed */
     binheap timers;         /* of strands, by due time, wall clock ms */
     list schedules;         /* of the space; only an active engine has any */
+    list awaiting;          /* of those: a time of theirs waits for the end of an instance */
     list to_schedule;       /* of them, those whose documents are to be looked at */
     binheap alarms;         /* of them, by due time, wall clock ms */
     uint64_t risen_ms;      /* wall clock: when it became active; times before that were missed */

@@ -17,6 +17,7 @@ typedef struct schedule {
     binheap_item timer;                /* in engine.alarms */
     list_node look;                    /* in engine.to_schedule: its document is to be looked at */
     char *awaits;                      /* the instance that a time waits for; NULL: none; owned */
+    list_node wait;                    /* in engine.awaiting while it is not NULL */
     bool asked;                        /* its transaction has no verdict yet */
     bool gone;                         /* freed when it has */
     char started[HD_INSTANCE_ID_SIZE]; /* by that transaction; "": nothing */
@@ -141,6 +142,7 @@ static void forget(schedule *s) {
     hd_engine *e = s->e;
     list_discard(&s->link);
     list_discard(&s->look);
+    list_discard(&s->wait);
     if (binheap_linked(&s->timer)) binheap_remove(&e->alarms, &s->timer);
     place_unref(&e->rt->r.places, s->doc);
     s->gone = true;
@@ -418,8 +420,10 @@ static hd_status set_alarm(schedule *s, const schedule_form *f, bool hold) {
     uint64_t due = f->paused || hold ? TIMETABLE_NEVER : timetable_due(&f->times, f->next_ms);
     if (binheap_linked(&s->timer)) binheap_remove(&e->alarms, &s->timer);
     engine_free_text(e, s->awaits);
+    list_discard(&s->wait);
     s->awaits = f->waiting_ms || hold ? engine_text(e, f->running) : NULL;
     if ((f->waiting_ms || hold) && !s->awaits) return HD_NOMEM;
+    if (s->awaits) list_push_back(&e->awaiting, &s->wait);
     return due == TIMETABLE_NEVER ? HD_OK : binheap_push(&e->alarms, &s->timer, due);
 }
 
@@ -468,9 +472,9 @@ bool schedule_work(hd_engine *e) {
 
 /* The instance has left the memory: a time may have waited for that. */
 void schedule_ended(hd_engine *e, const char *id) {
-    LIST_FOR (n, &e->schedules) {
-        schedule *s = LIST_ENTRY(n, schedule, link);
-        if (s->awaits && !strcmp(s->awaits, id)) look_later(s);
+    LIST_FOR (n, &e->awaiting) {
+        schedule *s = LIST_ENTRY(n, schedule, wait);
+        if (!strcmp(s->awaits, id)) look_later(s);
     }
 }
 
