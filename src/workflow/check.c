@@ -169,7 +169,7 @@ void engine_check(hd_engine *e) {
     uint32_t every = 1 + (uint32_t)(e->stats.open + e->claims.count) / CHECKED_AT_ONCE;
     if (++e->turns % every) return;
     assert(e->active || list_empty(&e->lives));
-    assert(e->active || (list_empty(&e->schedules) && list_empty(&e->awaiting)));
+    assert(e->active || (!e->schedules.count && list_empty(&e->awaiting)));
     check_shards(e);
     check_commits(e);
     check_limits(e);

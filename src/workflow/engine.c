@@ -352,6 +352,8 @@ static void free_engine(hd_engine *e) {
     for (int i = 0; i < FLIGHTS; i++) vec_fini(e->env, &e->flights[i].lives);
     vec_fini(e->env, &e->free_indices);
     table_fini(&e->by_id);
+    vec_fini(e->env, &e->schedules);
+    table_fini(&e->by_schedule);
     task_fini(e);
     limit_fini(e);
     line_fini(e);
@@ -449,7 +451,7 @@ static void init_parts(hd_engine *e) {
     binheap_init(&e->deadlines, e->env);
     binheap_init(&e->timers, e->env);
     binheap_init(&e->alarms, e->env);
-    list_init(&e->schedules);
+    table_init(&e->by_schedule, e->env);
     list_init(&e->awaiting);
     list_init(&e->watchers);
     list_init(&e->to_schedule);

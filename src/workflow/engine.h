@@ -221,8 +221,9 @@ struct hd_engine {
     bool closing;
     bool
         orphan; /* closed while commits wait for verdicts: everything but the engine itself is freed */
-    binheap timers;         /* of strands, by due time, wall clock ms */
-    list schedules;         /* of the space; only an active engine has any */
+    binheap timers;                   /* of strands, by due time, wall clock ms */
+    VEC(struct schedule *) schedules; /* of the space; only an active engine has any */
+    table by_schedule;                /* of `schedules`, by name */
     list awaiting;          /* of those: a time of theirs waits for the end of an instance */
     list to_schedule;       /* of them, those whose documents are to be looked at */
     binheap alarms;         /* of them, by due time, wall clock ms */

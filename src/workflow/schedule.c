@@ -10,8 +10,8 @@
 
 /* A schedule that the active engine knows. */
 typedef struct schedule {
-    list_node link; /* in engine.schedules */
     hd_engine *e;
+    uint32_t index;                    /* in engine.schedules */
     char *name;                        /* owned */
     place_id doc;                      /* one reference */
     binheap_item timer;                /* in engine.alarms */
@@ -118,12 +118,33 @@ bool schedule_name_is_good(const char *name) {
 
 /* ---- which there are */
 
+static uint32_t hash_name(const char *name) { return (uint32_t)hash_bytes(name, strlen(name), 0); }
+
 static schedule *find(const hd_engine *e, const char *name) {
-    LIST_FOR (n, &e->schedules) {
-        schedule *s = LIST_ENTRY(n, schedule, link);
-        if (!strcmp(s->name, name)) return s;
-    }
+    const table *t = &e->by_schedule;
+    for (table_probe p = table_find(t, hash_name(name)); table_next(t, &p);)
+        if (!strcmp(e->schedules.items[p.index]->name, name)) return e->schedules.items[p.index];
     return NULL;
+}
+
+static hd_status enter(schedule *s) {
+    hd_engine *e = s->e;
+    if (!vec_room(e->env, &e->schedules, 1)) return HD_NOMEM;
+    s->index = e->schedules.count;
+    hd_status status = table_insert(&e->by_schedule, hash_name(s->name), s->index);
+    if (!status) e->schedules.items[e->schedules.count++] = s;
+    return status;
+}
+
+/* The last one takes its place. */
+static void leave(schedule *s) {
+    hd_engine *e = s->e;
+    schedule *last = vec_pop(&e->schedules);
+    table_remove(&e->by_schedule, hash_name(s->name), s->index);
+    if (last == s) return;
+    table_move(&e->by_schedule, hash_name(last->name), last->index, s->index);
+    e->schedules.items[s->index] = last;
+    last->index = s->index;
 }
 
 static void look_later(schedule *s) {
@@ -140,7 +161,7 @@ static void free_schedule(schedule *s) {
 /* One whose transaction is under way stays for its verdict. */
 static void forget(schedule *s) {
     hd_engine *e = s->e;
-    list_discard(&s->link);
+    leave(s);
     list_discard(&s->look);
     list_discard(&s->wait);
     if (binheap_linked(&s->timer)) binheap_remove(&e->alarms, &s->timer);
@@ -155,8 +176,10 @@ hd_status schedule_heard(hd_engine *e, const char *name) {
         s->e = e;
         s->name = engine_text(e, name);
         s->doc = s->name ? engine_document(e, SCHEDULE_PREFIX, name) : 0;
-        if (!s->doc) return free_schedule(s), HD_NOMEM;
-        list_push_back(&e->schedules, &s->link);
+        if (!s->doc || enter(s)) {
+            if (s->doc) place_unref(&e->rt->r.places, s->doc);
+            return free_schedule(s), HD_NOMEM;
+        }
     }
     if (!s) return HD_NOMEM;
     look_later(s);
@@ -164,8 +187,8 @@ hd_status schedule_heard(hd_engine *e, const char *name) {
 }
 
 void schedule_fini(hd_engine *e, const shard *of) {
-    LIST_FOR_SAFE (n, &e->schedules) {
-        schedule *s = LIST_ENTRY(n, schedule, link);
+    for (uint32_t i = e->schedules.count; i-- > 0;) {
+        schedule *s = e->schedules.items[i];
         if (!of || shard_of(e, s->name) == of) forget(s);
     }
 }
