@@ -1,9 +1,8 @@
 /* surface.c -- what a node writes, held against the outputs that it declares.
  *
  * The order of the graph follows declared outputs alone. So three things are worth a warning, each once for
- * each node: a write outside of them, an output that another node declares as well, and a first run that finds all
- * that it reads and leaves its output unwritten. In a strict runtime (hd_options.strict) the first two are errors;
- * the third is not, because a computation may choose to have no result. */
+ * each node: a write outside of them, an output that another node declares as well, and a first run that leaves
+ * its output unwritten. In a strict runtime (hd_options.strict) the first two are errors. */
 #include "scheduler/runner/surface.h"
 
 #include "base/env.h"
@@ -98,22 +97,13 @@ hd_status surface_check_rivals(scheduler *s, node_id id) {
 
 /* ---- an output that is not written */
 
-/* Where a read finds nothing, a run has good reason to write nothing. */
-static bool has_absent_read(const scheduler *s, const node *n) {
-    const edge *reads = node_reads_const(n);
-    for (uint32_t i = 0; i < n->read_count; i++)
-        if (!value_exists(place_at(&s->r->places, reads[i].key & KEY_PLACE)->value)) return true;
-    return false;
-}
-
 void surface_check_first(scheduler *s, node_id id) {
     char name[CELL_TEXT];
-    const node *n = node_of(s, id);
+    place_id output = node_of(s, id)->output;
     assert(!s->running); /* the run is being concluded */
-    if (!n->output || value_exists(place_at(&s->r->places, n->output)->value)) return;
-    if (has_absent_read(s, n) || !note_warned(s, id, WARNED_UNWRITTEN)) return;
-    hd_cell_print(s->rt, (hd_cell){ n->output }, name, sizeof name);
-    env_log(s->env, HD_LOG_WARN,
-            "node \"%s\": its first run left its output %s absent, and nothing it read is absent",
+    if (!output || value_exists(place_at(&s->r->places, output)->value)) return;
+    if (!note_warned(s, id, WARNED_UNWRITTEN)) return;
+    hd_cell_print(s->rt, (hd_cell){ output }, name, sizeof name);
+    env_log(s->env, HD_LOG_INFO, "node \"%s\" ran for the first time and left its output %s absent",
             node_label(s, id), name);
 }
