@@ -2,8 +2,9 @@
  *
  * A process whose engine does not run all shards announces the actions that it serves: "workflow-worker/<session>".
  * An active engine takes each announcement for a worker (task.h), one that is offered only what no worker of its own
- * program, and none on its socket, serves. A step for it is an entry of the document "workflow-tasks/<session>" (where there
- * are several shards ".../<shard>": what is in it is the engine's that has the shard's lease), which that process listens to; what it has made of the step is a message in the inbox.
+ * program, and none on its socket, serves. A step for it is an entry of the document "workflow-tasks/<session>", or,
+ * where there are several shards, ".../<shard>", whose entries are of the engine that has the shard's lease. That process
+ * listens to it; what it has made of the step is a message in the inbox.
  *
  *     engine (away.c)                    store                       other process (guest.c)
  *                              workflow-worker/S  <----- announces its actions
@@ -286,6 +287,7 @@ static void dismiss(away *a, bool in_order) {
     else inbox_spend(a->e, a->announcement);
     for (uint32_t i = 0; i < a->e->shard_count; i++)
         if (a->e->shards[i].runs) inbox_spend(a->e, a->tasks[i]);
+    inbox_note_tasks(a->e, a->session);
     close_away(a);
 }
 

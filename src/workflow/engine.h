@@ -491,6 +491,8 @@ void inbox_spend(hd_engine *e, place_id doc);
 hd_status inbox_write(hd_engine *e, hd_tx *tx, hd_value message);
 /* Looks at a document as if another had written it. */
 void inbox_note(hd_engine *e, place_id doc);
+/* Looks at all documents with steps for the process, also those that it made for another number of shards. */
+void inbox_note_tasks(hd_engine *e, const char *session);
 void inbox_fini(hd_engine *e);
 
 /* ---- schedule.c */

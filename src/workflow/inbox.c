@@ -237,6 +237,12 @@ hd_status inbox_recover(hd_engine *e) {
     return status ? status : find(e, "workflow.inbox", INBOX_PREFIX);
 }
 
+void inbox_note_tasks(hd_engine *e, const char *session) {
+    char prefix[sizeof TASKS_PREFIX + SESSION_TEXT];
+    snprintf(prefix, sizeof prefix, "%s%s", TASKS_PREFIX, session);
+    look_again_if(e, find(e, TASKS_KIND, prefix));
+}
+
 /* ---- leaving a message */
 
 hd_status inbox_write(hd_engine *e, hd_tx *tx, hd_value message) {
