@@ -71,6 +71,10 @@ static void a_seed_gives_the_same_world_again(void **state) {
 #ifndef NDEBUG
 enum { MUTANT_SEEDS = 600, LOOP_S = 60 /* of CPU time */ };
 
+/* Tried first, because few worlds show these: a commit in doubt is tried again, a lost shard is written to. */
+static const uint64_t rare_worlds[] = { 2198, 3205, 763 };
+enum { RARE_WORLDS = sizeof rare_worlds / sizeof *rare_worlds };
+
 /* In a process of its own: assertions may find it first. */
 static bool is_found(unsigned mutant) {
     fflush(NULL);
@@ -80,8 +84,10 @@ static bool is_found(unsigned mutant) {
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
         /* An endless loop is found, too. */
         (void)setrlimit(RLIMIT_CPU, &(struct rlimit){ LOOP_S, LOOP_S });
-        for (uint64_t seed = 1; seed <= MUTANT_SEEDS; seed++)
+        for (uint64_t i = 0; i < RARE_WORLDS + MUTANT_SEEDS; i++) {
+            uint64_t seed = i < RARE_WORLDS ? rare_worlds[i] : i - RARE_WORLDS + 1;
             if (sim_world_run(seed, mutant, &counts)) _exit(1);
+        }
         _exit(0);
     }
     int status;
