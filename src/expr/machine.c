@@ -587,19 +587,6 @@ static bool machine_room(machine *m, uint32_t need) {
     return true;
 }
 
-/* A limit that was reached becomes its exception. */
-static void raise_failure(world *w) {
-    uint8_t failure = w->failure;
-    w->failure = FAILURE_NONE;
-    w->depth = 0;
-    if (failure == FAILURE_MEMORY) raise_memory(w);
-    if (failure == FAILURE_DEPTH)
-        raise_f(w, CLASS_RecursionError, "maximum recursion depth exceeded%s", w->failure_at);
-    if (failure == FAILURE_STEPS)
-        raise_f(w, CLASS_Unsupported, "more than %llu steps in one evaluation",
-                (unsigned long long)w->limits.steps);
-}
-
 static outcome finish(machine *m, ev v, ev *out) {
     world *w = m->w;
     if (w->status) {
@@ -607,7 +594,7 @@ static outcome finish(machine *m, ev v, ev *out) {
         return OUTCOME_STOPPED;
     }
     if (!ev_failed(v) && !w->failure) return *out = v, OUTCOME_VALUE;
-    if (w->failure) raise_failure(w);
+    raise_failure(w);
     if (w->status) return OUTCOME_STOPPED;
     assert(w->pending.kind == EV_EXC);
     *out = raise_catch(w);

@@ -70,6 +70,19 @@ ev raise_int_overflow(world *w) {
     return raise_f(w, CLASS_OverflowError, "integer beyond 64 bits");
 }
 
+void raise_failure(world *w) {
+    uint8_t failure = w->failure;
+    if (!failure) return;
+    w->failure = FAILURE_NONE;
+    w->depth = 0;
+    if (failure == FAILURE_MEMORY) raise_memory(w);
+    if (failure == FAILURE_DEPTH)
+        raise_f(w, CLASS_RecursionError, "maximum recursion depth exceeded%s", w->failure_at);
+    if (failure == FAILURE_STEPS)
+        raise_f(w, CLASS_Unsupported, "more than %llu steps in one evaluation",
+                (unsigned long long)w->limits.steps);
+}
+
 ev raise_catch(world *w) {
     ev e = w->pending;
     w->pending = ev_unbound();

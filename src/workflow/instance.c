@@ -311,9 +311,11 @@ static bool keep_outcome(instance *in, ev result) {
     return crosses || in->w->status;
 }
 
-/* What ends an instance is stored. If it cannot be, because it contains itself, what encoding it raises ends the instance. */
+/* What ends an instance is stored. If it cannot be, because it contains itself or is too deep, what encoding it raises ends the
+ * instance. */
 static ev result_to_store(instance *in, instance_status *status, ev result) {
     if (result.kind == EV_UNBOUND || keep_outcome(in, result)) return result;
+    raise_failure(in->w);
     ev error = raise_catch(in->w);
     if (error.kind != EV_EXC) return result;
     if (*status == INSTANCE_DONE) *status = INSTANCE_FAILED;

@@ -14,6 +14,7 @@
 
 /* NULL: the input has no key that the workflow does not know. */
 static const char *unknown_input(const plan *p, hd_value input) {
+    assert(!hd_value_exists(input) || hd_value_kind(input) == HD_KIND_OBJECT);
     for (hd_iter it = hd_iter_of(input); hd_iter_next(&it);) {
         bool known = false;
         for (uint32_t i = 0; i < p->input_count; i++)
@@ -46,12 +47,12 @@ static hd_status refuse_input(hd_engine *e, const plan *p, const plan_input *in,
 
 hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input) {
     hd_value all = hd_object();
-    const char *unknown = unknown_input(p, input);
     if (hd_value_exists(input) && hd_value_kind(input) != HD_KIND_OBJECT)
         return hd_failed(runtime_fail(e->rt, HD_MISMATCH, "the input of %s is an object", p->name));
     if (!engine_takes(e, input))
         return hd_failed(runtime_fail(e->rt, HD_LIMIT, "the input of %s is longer than %zu bytes",
                                       p->name, e->value_max));
+    const char *unknown = unknown_input(p, input);
     if (unknown)
         return hd_failed(
             runtime_fail(e->rt, HD_MISMATCH, "%s has no input \"%s\"", p->name, unknown));

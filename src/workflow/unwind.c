@@ -106,6 +106,7 @@ bool unwind(strand *s, ev exception) {
 
 bool unwind_pending(strand *s) {
     world *w = s->in->w;
+    raise_failure(w); /* a value that is nested too deeply to be encoded */
     if (w->status) return false;
     ev exception = raise_catch(w);
     return exception.kind == EV_EXC && unwind(s, exception);

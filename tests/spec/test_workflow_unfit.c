@@ -100,6 +100,57 @@ static void a_parent_hears_of_its_child(void **state) {
     assert_result("[{\"$$tuple\":[1,2]},\"Circular reference detected\"]");
 }
 
+/* x is a list in a list, as deep as `depth`; then `end` adds the steps behind it. */
+static void build_deep(const char *name, const char *depth, void (*end)(hd_flow *f)) {
+    hd_flow *f;
+    hd_value ir;
+    hd_error error = { 0 };
+    assert_int_equal(hd_flow_open(pool, name, &f), HD_OK);
+    hd_flow_do(f, "x = []");
+    hd_flow_for(f, "i", depth);
+    hd_flow_do(f, "x = [x]");
+    hd_flow_end(f);
+    end(f);
+    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
+    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
+    hd_flow_close(f);
+}
+
+static void pass_it(hd_flow *f) {
+    hd_flow_action(f, "one", "echo", "1");
+    hd_flow_action(f, "y", "echo", "x");
+    hd_flow_return(f, "2");
+}
+static void pass_it_with_care(hd_flow *f) {
+    hd_flow_try(f);
+    hd_flow_action(f, "y", "echo", "x");
+    hd_flow_except(f, "RecursionError", "e");
+    hd_flow_action(f, "one", "echo", "1");
+    hd_flow_return(f, "one");
+    hd_flow_end(f);
+    hd_flow_return(f, "2");
+}
+static void return_it(hd_flow *f) { hd_flow_return(f, "x"); }
+
+static void what_is_too_deep_to_cross_is_an_exception(void **state) {
+    build_deep("pass", "range(250)", pass_it);
+    start("pass", "{}");
+    assert_raised("RecursionError");
+    build_deep("return", "range(250)", return_it);
+    start("return", "{}");
+    assert_raised("RecursionError");
+    build_deep("catch", "range(250)", pass_it_with_care);
+    start("catch", "{}");
+    assert_result("1");
+}
+
+static void an_input_is_an_object(void **state) {
+    static const char *const inputs[] = { "[1]", "[]", "1", "\"x\"" };
+    build("w", "x = 1", false, "x");
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        assert_int_equal(hd_workflow_start(engine, "w", parse(inputs[i]), NULL, id), HD_MISMATCH);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_world, tear_down_world)
 
 int main(void) {
@@ -109,6 +160,8 @@ int main(void) {
         TEST(a_variable_without_a_form_stalls_its_instance),
         TEST(the_other_instances_go_on),
         TEST(a_parent_hears_of_its_child),
+        TEST(what_is_too_deep_to_cross_is_an_exception),
+        TEST(an_input_is_an_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
