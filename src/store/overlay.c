@@ -52,9 +52,12 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, ui
 static void seal_settled(void *ctx, commit *c, hd_status status) {
     assert(c->sealed && c->class == HD_COMMIT_DERIVED);
     replica *r = ctx;
-    if (status && value_exists(c->extra) && r->observer.refused)
-        r->observer.refused(r->observer.ctx, c);
-    if (!status || !r->observer.unseal) return;
+    if (!status) {
+        if (r->observer.sealed) r->observer.sealed(r->observer.ctx, c);
+        return;
+    }
+    if (value_exists(c->extra) && r->observer.refused) r->observer.refused(r->observer.ctx, c);
+    if (!r->observer.unseal) return;
     for (uint32_t i = 0; i < c->writes.count; i++)
         r->observer.unseal(r->observer.ctx, c, &c->writes.items[i], status);
 }

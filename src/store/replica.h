@@ -68,6 +68,8 @@ typedef struct observer {
      * of another runtime has written it, another writer has removed the document, or a commit that lay over it was
      * refused. */
     void (*overwritten)(void *ctx, place_id doc);
+    /* A seal was accepted. NULL: the observer does not want to know. */
+    void (*sealed)(void *ctx, const struct commit *c);
     /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
     void (*unseal)(void *ctx, const struct commit *c, const struct doc_write *of, hd_status status);
     /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h). */

@@ -73,6 +73,29 @@ static void an_effect_sees_no_withdrawn_result(void **state) {
     hd_lab_close(lab);
 }
 
+/* C203: refusals that are each followed by success are not in a row, however many there are. */
+static void success_ends_the_row_of_refusals(void **state) {
+    (void)state;
+    hd_runtime *a, *b;
+    hd_lab *lab = open_both(&a, &b);
+    hd_effect(a, "show", show, NULL);
+    hd_lab_idle(lab);
+    for (int i = 2; i < 20; i++) {
+        char text[16], expected[32];
+        snprintf(text, sizeof text, "%d", i);
+        snprintf(expected, sizeof expected, "%d %d; ", i, 10 * i);
+        *seen = 0;
+        hd_lab_refuse(a, HD_STALE, 1);
+        hd_lab_set(b, "main/x", text);
+        hd_lab_settle(lab); /* the first retry is made at once */
+        const char *last =
+            strlen(seen) > strlen(expected) ? seen + strlen(seen) - strlen(expected) : seen;
+        assert_string_equal(last, expected);
+        assert_int_equal(hd_runtime_sync(a), HD_OK);
+    }
+    hd_lab_close(lab);
+}
+
 /* A pull looks once, so it has to see the right value. Nothing needs y before; then idle does not wait for the retry. */
 static void a_pull_waits_for_the_retry(void **state) {
     (void)state;
@@ -115,6 +138,7 @@ static void what_is_refused_for_ever_is_not_waited_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_effect_sees_no_withdrawn_result),
+        cmocka_unit_test(success_ends_the_row_of_refusals),
         cmocka_unit_test(a_pull_waits_for_the_retry),
         cmocka_unit_test(what_is_refused_for_ever_is_not_waited_for),
     };

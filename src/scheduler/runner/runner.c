@@ -603,12 +603,29 @@ static bool vouch(void *ctx, place_id doc, commit *c, struct key **by, hd_status
     return true;
 }
 
+/* The node that wrote the output; 0: there is none, or there are several. */
+static node_id author_of(const scheduler *s, place_id output) {
+    const place *doc = place_at(&s->r->places, output);
+    return doc->doc.flags & DOC_MULTI_WRITER ? 0 : doc->doc.writer;
+}
+
+/* The results are stored: their nodes' rows of refusals are over. */
+static void sealed(void *ctx, const commit *c) {
+    scheduler *s = ctx;
+    assert(c->sealed);
+    for (uint32_t i = 0; i < c->writes.count; i++) {
+        node_id author = author_of(s, c->writes.items[i].doc);
+        if (!author) continue;
+        overcome(s, author);
+        gates_accepted(s, author);
+    }
+}
+
 static void unseal(void *ctx, const commit *c, const doc_write *of, hd_status status) {
     scheduler *s = ctx;
-    const place *doc = place_at(&s->r->places, of->doc);
     assert(c->sealed && of->first_cause + of->cause_count <= c->causes.count);
-    node_id author = doc->doc.writer;
-    if (!author || (doc->doc.flags & DOC_MULTI_WRITER)) return;
+    node_id author = author_of(s, of->doc);
+    if (!author) return;
     const place_id *causes = of->cause_count ? &c->causes.items[of->first_cause] : NULL;
     if (status_is_for_good(status)) {
         give_up(s, author);
@@ -636,6 +653,7 @@ hd_status runner_init(scheduler *s) {
     s->r->observer.ahead = look_closer;
     s->r->observer.early = runner_check_read;
     s->r->observer.vouch = vouch;
+    s->r->observer.sealed = sealed;
     s->r->observer.unseal = unseal;
     return tx_open(s->rt, HD_COMMIT_DERIVED, &s->tx);
 }
