@@ -211,6 +211,22 @@ static void a_failed_event_waits_for_a_handler_of_its_stream(void **state) {
     (void)hd_lab_failures(b);
 }
 
+static void a_schedule_fires(void **state) {
+    hd_runtime *a = hd_lab_runtime(lab, "a");
+    handle(a);
+    assert_int_equal(hd_event_post(a, hd_cell_at(a, "main/clicks"), hd_int(NULL, 1),
+                                   &(hd_send_options){ .id = "tick", .every_ms = 1000 }, NULL),
+                     HD_OK);
+    assert_int_equal(hd_runtime_sync(a), HD_OK);
+    for (int i = 0; i < 4; i++) {
+        hd_lab_advance_ms(lab, 1000);
+        hd_lab_idle(lab);
+    }
+    assert_int_equal(hd_runtime_sync(a), HD_OK);
+    hd_lab_settle(lab);
+    assert_string_equal(hd_lab_get(a, "main/got"), "[1,1,1,1]");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(a_run_that_waits_for_a_document_is_waited_for_through_clean_nodes),
@@ -220,6 +236,7 @@ int main(void) {
         T(a_program_that_follows_takes_what_is_posted_elsewhere),
         T(each_is_handled_once_though_two_programs_take_it),
         T(a_failed_event_waits_for_a_handler_of_its_stream),
+        T(a_schedule_fires),
     };
     return cmocka_run_group_tests_name("late", tests, NULL, NULL);
 }

@@ -81,9 +81,7 @@ void events_assume_absent(scheduler *s, place_id doc) {
     place_at(&s->r->places, doc)->doc.flags |= DOC_KNOWN;
 }
 
-/* The id has just been made: no document has its name, in this store or any other. To load it and its
- * metadata would only tell so, and on a store that loads late the post would have to wait for that. */
-static hd_status assume_new(scheduler *s, place_id doc) {
+hd_status events_assume_new(scheduler *s, place_id doc) {
     place_id meta;
     hd_status status = runtime_meta(s->rt, doc, &meta);
     if (status) return status;
@@ -130,7 +128,7 @@ hd_status events_post(scheduler *s, hd_tx *tx, hd_cell cell, hd_value payload,
     if (!status && !pool) status = HD_NOMEM;
     if (status) return status;
     place_ref(&s->r->places, doc);
-    status = options->id ? check_named(s, tx, to, id, doc, &waiting) : assume_new(s, doc);
+    status = options->id ? check_named(s, tx, to, id, doc, &waiting) : events_assume_new(s, doc);
     if (value_is_absent(payload)) payload = hd_null();
     if (!status && !waiting)
         status = hd_tx_set(tx, (hd_cell){ doc }, record_of(s, pool, to, payload, options, due));

@@ -444,6 +444,9 @@ void events_on_stored(hd_status status, void *ctx);
 void events_pass(scheduler *s, place_id doc);
 /* Nothing is known of the document and it cannot exist: from now on it counts as known, and absent. */
 void events_assume_absent(scheduler *s, place_id doc);
+/* The same for a new event and its metadata: no document has the id. To load them would only tell so, and on a store
+ * that loads late the post would have to wait for that. */
+hd_status events_assume_new(scheduler *s, place_id doc);
 /* Removes a document of events, with what is said beside it. */
 hd_status events_remove(scheduler *s, hd_tx *tx, place_id doc);
 /* A posted event is over without a commit that removed its document. */
