@@ -8,7 +8,7 @@
  *
  *   - every instance has the result of the direct interpretation (W4);
  *   - actions within transactions have counted once for each success, however often they ran (W1);
- *   - each time of the schedule has started one instance, without gaps, and each has counted once.
+ *   - each time of the schedule has started one instance at most, and each instance has counted once.
  *
  * HD_WORKFLOW_KILLS: so many families of programs; HD_SEED: which. */
 #define _GNU_SOURCE

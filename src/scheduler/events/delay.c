@@ -177,7 +177,8 @@ static hd_status post_one(scheduler *s, hd_tx *tx, const stream *to, place_id do
     hd_status status = event_document(s, to->home, "event/", id, &posted);
     if (status) return status;
     place_ref(&s->r->places, posted);
-    /* Who posts it advances the schedule, and this transaction claims the schedule as it was before. */
+    /* A runtime that has posted this event has advanced the schedule in the same commit; then this transaction, which
+     * has read the schedule, is refused. */
     status = events_assume_new(s, posted);
     if (!status) status = hd_tx_set(tx, (hd_cell){ posted }, event_of(s, tx_pool(tx), schedule, f));
     if (!status) status = hd_tx_set_kind(tx, (hd_cell){ posted }, "event");
