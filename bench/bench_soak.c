@@ -2,11 +2,12 @@
  *
  * One program commits at a steady rate, two others follow the file, and every few seconds one more prunes
  * it. What a commit takes is counted from the moment at which it was due, so a stall counts for every
- * commit that had to wait for it. After it runs the same with SQLite alone: a loop that updates a row
- * and appends one, two readers that select what is new, a delete every few seconds.
+ * commit that had to wait for it. In turns with it the same runs with SQLite alone: a loop that updates a
+ * row and appends one, two readers that select what is new, a delete every few seconds. They take turns,
+ * each on its own file, because a disk has seconds in which one sync takes a quarter of a second.
  *
- * HD_SOAK_SECONDS: how long each of the two runs (20; ten minutes are 600). HD_SOAK_RATE: commits per second
- * (1000). */
+ * HD_SOAK_SECONDS: how long each of the two runs in all (20; ten minutes are 600). HD_SOAK_RATE: commits per
+ * second (1000). */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -22,16 +23,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { READERS = 2, DOCUMENTS = 500, BODY = 400, PRUNE_SECONDS = 5 };
+enum { READERS = 2, DOCUMENTS = 500, BODY = 400, PRUNE_SECONDS = 5, TURN_SECONDS = 10 };
 
-static char file_name[512];
+static char file_name[512]; /* of the side whose turn it is */
 
 typedef struct soak {
     bench *b;
+    char file[512];
     uint64_t seconds, rate;
-    double *ms; /* of each commit */
+    uint64_t committed; /* commits that were due in the turns so far */
+    double *ms;         /* of each commit */
     uint64_t count, room;
-    uint64_t began_ns;
+    uint64_t began_ns;              /* of the turn */
     uint64_t wal_most;              /* bytes */
     uint64_t file_first, file_last; /* the largest file of the first half, and of the second */
     double close_ms;                /* the longest close of a reader */
@@ -59,11 +62,10 @@ static uint64_t number_of(const char *variable, uint64_t usual) {
     return n ? n : usual;
 }
 
-static void note_sizes(soak *s, uint64_t now) {
-    uint64_t wal = size_of("-wal"), elapsed = now - s->began_ns;
+static void note_sizes(soak *s) {
+    uint64_t wal = size_of("-wal"), half = s->seconds * s->rate / 2;
     if (wal > s->wal_most) s->wal_most = wal;
-    uint64_t size = size_of(""),
-             *most = elapsed < s->seconds * UINT64_C(500000000) ? &s->file_first : &s->file_last;
+    uint64_t size = size_of(""), *most = s->committed < half ? &s->file_first : &s->file_last;
     if (size > *most) *most = size;
 }
 
@@ -196,16 +198,22 @@ static void pump_until(hd_runtime *rt, uint64_t until) {
     }
 }
 
+/* The commits of one turn. */
+static uint64_t turn_of(const soak *s) {
+    uint64_t left = s->seconds * s->rate - s->committed, turn = TURN_SECONDS * s->rate;
+    return left < turn ? left : turn;
+}
+
 static void load_heddle(soak *s) {
     hd_runtime *rt = open_store();
     if (!rt) return;
-    uint64_t total = s->seconds * s->rate, step = UINT64_C(1000000000) / s->rate;
+    uint64_t total = turn_of(s), step = UINT64_C(1000000000) / s->rate;
     s->began_ns = bench_wall_ns();
     for (uint64_t i = 0; i < total; i++) {
         uint64_t due = s->began_ns + i * step;
         pump_until(rt, due);
-        commit_one(s, rt, i + 1, due);
-        if (i % s->rate == 0) note_sizes(s, due);
+        commit_one(s, rt, ++s->committed, due);
+        if (i % s->rate == 0) note_sizes(s);
     }
     hd_runtime_sync(rt);
     hd_close(rt);
@@ -267,7 +275,7 @@ static void load_raw(soak *s) {
     sqlite3_prepare_v2(db, "replace into head values(?1, ?2)", -1, &put, NULL);
     sqlite3_prepare_v2(db, "insert into log values(?1, ?2)", -1, &log, NULL);
     sqlite3_prepare_v2(db, "commit", -1, &commit, NULL);
-    uint64_t total = s->seconds * s->rate, step = UINT64_C(1000000000) / s->rate;
+    uint64_t total = turn_of(s), step = UINT64_C(1000000000) / s->rate, number = s->committed;
     s->began_ns = bench_wall_ns();
     for (uint64_t i = 0; i < total;) {
         uint64_t due = s->began_ns + i * step, now = bench_wall_ns(), first = i;
@@ -280,7 +288,7 @@ static void load_raw(soak *s) {
             int n = snprintf(id, sizeof id, "doc-%llu", (unsigned long long)(i * 7919 % DOCUMENTS));
             sqlite3_bind_text(put, 1, id, n, SQLITE_STATIC);
             sqlite3_bind_blob(put, 2, body, BODY, SQLITE_STATIC);
-            sqlite3_bind_int64(log, 1, (sqlite3_int64)i + 1);
+            sqlite3_bind_int64(log, 1, (sqlite3_int64)(number + i) + 1);
             sqlite3_bind_blob(log, 2, body, BODY, SQLITE_STATIC);
             if (!run_bound(put) || !run_bound(log))
                 bench_wrong(s->b, "soak: %s", sqlite3_errmsg(db));
@@ -288,7 +296,8 @@ static void load_raw(soak *s) {
         if (!run_bound(commit)) bench_wrong(s->b, "soak: %s", sqlite3_errmsg(db));
         now = bench_wall_ns();
         for (uint64_t k = first; k < i; k++) note_latency(s, s->began_ns + k * step, now);
-        if (first % s->rate < i - first) note_sizes(s, now);
+        s->committed = number + i;
+        if (first % s->rate < i - first) note_sizes(s);
     }
     sqlite3_finalize(begin);
     sqlite3_finalize(put);
@@ -299,7 +308,8 @@ static void load_raw(soak *s) {
 
 /* ---- Both ------------------------------------------------------------------------------------------- */
 
-static void run_soak(soak *s, void (*load)(soak *s), void (*reader)(int), void (*pruner)(int)) {
+static void run_turn(soak *s, void (*load)(soak *s), void (*reader)(int), void (*pruner)(int)) {
+    memcpy(file_name, s->file, sizeof file_name);
     child readers[READERS], cleaner = start(pruner);
     for (int i = 0; i < READERS; i++) readers[i] = start(reader);
     load(s);
@@ -308,7 +318,6 @@ static void run_soak(soak *s, void (*load)(soak *s), void (*reader)(int), void (
         if (ms > s->close_ms) s->close_ms = ms;
     }
     (void)end(&cleaner);
-    remove_file();
 }
 
 static int by_size(const void *a, const void *b) {
@@ -320,10 +329,14 @@ static double percentile(const soak *s, double part) {
     return s->count ? s->ms[(uint64_t)((double)(s->count - 1) * part)] : 0;
 }
 
-static soak soak_new(bench *b) {
+static soak soak_new(bench *b, const char *name) {
+    const char *directory = getenv("HD_BENCH_DIR");
     soak s = { .b = b,
                .seconds = number_of("HD_SOAK_SECONDS", bench_quick(b) ? 10 : 20),
                .rate = number_of("HD_SOAK_RATE", 1000) };
+    snprintf(s.file, sizeof s.file, "%s/heddle-soak-%s.db", directory ? directory : ".", name);
+    memcpy(file_name, s.file, sizeof file_name);
+    remove_file();
     s.room = s.seconds * s.rate;
     s.ms = calloc(s.room, sizeof *s.ms);
     return s;
@@ -341,26 +354,39 @@ static void report(bench *b, const char *name, double ours, double raw, const ch
 
 static double mb(uint64_t bytes) { return (double)bytes / 1e6; }
 
-void bench_group_soak(bench *b) {
-    const char *directory = getenv("HD_BENCH_DIR");
-    snprintf(file_name, sizeof file_name, "%s/heddle-soak.db", directory ? directory : ".");
-    soak ours = soak_new(b), raw = soak_new(b);
-    remove_file();
-    run_soak(&ours, load_heddle, follow, prune);
+static void make_raw_tables(soak *s) {
+    memcpy(file_name, s->file, sizeof file_name);
     sqlite3 *db = open_raw();
     sqlite3_exec(db,
                  "create table head(id text primary key, body); create table log(row integer "
                  "primary key, body)",
                  0, 0, 0);
     sqlite3_close(db);
-    run_soak(&raw, load_raw, follow_raw, prune_raw);
+}
+
+static void soak_end(soak *s) {
+    memcpy(file_name, s->file, sizeof file_name);
+    remove_file();
+    free(s->ms);
+}
+
+/* "At most 15 ms (60 for p99.9) where SQLite alone takes 10 (40)": half as much again as SQLite, and on a
+ * disk that is faster than that one, these milliseconds. */
+static void report_latency(bench *b, const char *name, double ours, double raw, double enough) {
+    report(b, name, ours, raw, "ms", bench_at_most(raw * 1.5 > enough ? raw * 1.5 : enough));
+}
+
+void bench_group_soak(bench *b) {
+    soak ours = soak_new(b, "heddle"), raw = soak_new(b, "raw");
+    make_raw_tables(&raw);
+    while (turn_of(&ours) > 0) {
+        run_turn(&ours, load_heddle, follow, prune);
+        run_turn(&raw, load_raw, follow_raw, prune_raw);
+    }
     qsort(ours.ms, ours.count, sizeof *ours.ms, by_size);
     qsort(raw.ms, raw.count, sizeof *raw.ms, by_size);
-    /* 15 and 60 ms on a machine where SQLite alone takes 10 and 40. */
-    report(b, "soak/commit-p99", percentile(&ours, 0.99), percentile(&raw, 0.99), "ms",
-           bench_ratio_at_most(1.5));
-    report(b, "soak/commit-p99.9", percentile(&ours, 0.999), percentile(&raw, 0.999), "ms",
-           bench_ratio_at_most(1.5));
+    report_latency(b, "soak/commit-p99", percentile(&ours, 0.99), percentile(&raw, 0.99), 15);
+    report_latency(b, "soak/commit-p99.9", percentile(&ours, 0.999), percentile(&raw, 0.999), 60);
     report(b, "soak/wal", mb(ours.wal_most), mb(raw.wal_most), "MB", bench_at_most(64));
     bench_report(b, &(bench_row){ .name = "soak/file-growth",
                                   .n = ours.count,
@@ -373,6 +399,6 @@ void bench_group_soak(bench *b) {
                                   .counts = { { "MB in the first half", mb(ours.file_first) },
                                               { "MB in the second", mb(ours.file_last) } } });
     report(b, "soak/reader-close", ours.close_ms, raw.close_ms, "ms", bench_at_most(100));
-    free(ours.ms);
-    free(raw.ms);
+    soak_end(&ours);
+    soak_end(&raw);
 }
