@@ -352,6 +352,11 @@ typedef bool (*hd_list_fn)(const hd_listing *entry, void *ctx); /* false stops *
  * The cost is proportional to what is listed. The entry is good during the call. */
 HD_API hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind,
                                  const char *prefix, hd_list_fn fn, void *ctx);
+/* The same, page by page: only documents whose id is greater than `after`, the last id of the page before. In a file
+ * and on a server the cost does not depend on what is left out. */
+HD_API hd_status hd_runtime_list_after(hd_runtime *rt, const char *space, const char *kind,
+                                       const char *prefix, const char *after, hd_list_fn fn,
+                                       void *ctx);
 /* Lists the names of the spaces. */
 typedef bool (*hd_space_fn)(const char *space, void *ctx); /* false stops */
 HD_API hd_status hd_runtime_spaces(hd_runtime *rt, hd_space_fn fn, void *ctx);

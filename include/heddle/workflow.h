@@ -390,7 +390,7 @@ typedef struct hd_workflow_filter {
     const char *name; /* of the workflow */
     /* Instances that started at or after since_ms and before until_ms (ms since 1970). Reads each document. */
     uint64_t since_ms, until_ms;
-    const char *after;     /* an id: only instances with greater ids. Skips the others one by one */
+    const char *after;     /* an id: only instances with greater ids, for the next page */
     uint32_t limit;        /* how many instances at most */
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_workflow_filter;

@@ -57,17 +57,21 @@ static bool is_hidden(const cli *c, const hd_listing *entry) {
 
 typedef struct listing {
     cli *c;
+    uint64_t left; /* documents to print before the end */
     uint64_t hidden;
 } listing;
 
 static bool print_document(const hd_listing *entry, void *ctx) {
     listing *w = ctx;
     const cli *c = w->c;
-    if (is_hidden(c, entry)) w->hidden++;
-    else if (c->json) print_record(entry);
+    if (is_hidden(c, entry)) {
+        w->hidden++;
+        return !interrupted();
+    }
+    if (c->json) print_record(entry);
     else if (option_given(c, "long")) print_long(c, entry);
     else print_entry_name(entry);
-    return !output_broken() && !interrupted();
+    return --w->left && !output_broken() && !interrupted();
 }
 
 static bool print_space(const char *space, void *ctx) {
@@ -92,9 +96,12 @@ static int list_space(store *s, char *name) {
     if (failed) return failed;
     /* A runtime lists the documents of user scope only after it has named a cell there. */
     (void)hd_cell_of(s->rt, name, HD_SCOPE_USER, "any", NULL);
-    listing w = { .c = s->c };
-    hd_status status = hd_runtime_list(s->rt, name, option_text(s->c, "kind"),
-                                       slash ? slash + 1 : NULL, print_document, &w);
+    listing w = { .c = s->c, .left = UINT64_MAX };
+    failed = option_number(s->c, "limit", &w.left);
+    if (failed || !w.left) return failed;
+    hd_status status =
+        hd_runtime_list_after(s->rt, name, option_text(s->c, "kind"), slash ? slash + 1 : NULL,
+                              option_text(s->c, "after"), print_document, &w);
     if (status) return store_fail(s, status, name);
     if (w.hidden && s->c->progress)
         cli_warn(s->c, "%" PRIu64 " documents of events and workflows are not shown: --all",
@@ -129,8 +136,10 @@ const command command_ls = {
             "itself (events, receipts, the outbox, workflows that were registered) are shown if "
             "PREFIX or --kind asks for them, or with --all.",
     .options =
-        (const cli_option[]){ { "all", NULL, "also events, receipts and the like" },
+        (const cli_option[]){ { "after", "ID", "only documents whose id is greater than ID" },
+                              { "all", NULL, "also events, receipts and the like" },
                               { "kind", "WORD", "only documents of this kind" },
+                              { "limit", "N", "at most N documents" },
                               { "long", NULL, "with the seq of the last change and the kind" },
                               OPTION_USER,
                               { NULL, NULL, NULL } },

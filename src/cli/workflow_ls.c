@@ -59,13 +59,15 @@ static bool print_entry(const hd_listing *entry, void *ctx) {
 
 static int list(listing *l, const char *workflow) {
     flow *f = &l->f;
-    char kind[64], prefix[256];
+    char kind[64], prefix[256], after[HD_INSTANCE_ID_SIZE + 16];
     const char *status = option_text(f->s.c, "status");
     snprintf(kind, sizeof kind, "workflow.%.40s", status ? status : "");
     snprintf(prefix, sizeof prefix, "workflow/%.200s%s", workflow ? workflow : "",
              workflow ? "/" : "");
-    hd_status listed =
-        hd_runtime_list(f->s.rt, f->space, status ? kind : NULL, prefix, print_entry, l);
+    const char *id = option_text(f->s.c, "after");
+    snprintf(after, sizeof after, "workflow/%s", id ? id : "");
+    hd_status listed = hd_runtime_list_after(f->s.rt, f->space, status ? kind : NULL, prefix, after,
+                                             print_entry, l);
     if (listed) return store_fail(&f->s, listed, f->s.file);
     if (!l->printed && !f->s.c->json) printf("there are no instances\n");
     return interrupted() ? interrupted_status() : CLI_OK;
@@ -103,6 +105,7 @@ const command command_workflow_ls = {
     .options = (const cli_option[]){ { "status", "WORD",
                                        "only those that are running, paused, queued, done, failed, "
                                        "cancelled or stalled" },
+                                     { "after", "ID", "only those whose id is greater than ID" },
                                      { "limit", "N", "at most N" },
                                      { "wide", NULL, "each on one line, however long" },
                                      OPTION_SPACE,

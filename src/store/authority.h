@@ -19,6 +19,13 @@ typedef struct loaded {
     bool ahead;     /* it is newer than the last poll, and what it was then is gone */
 } loaded;
 
+/* Which documents of a space a listing shows. */
+typedef struct list_range {
+    const char *kind;   /* NULL: of any kind; never "" */
+    const char *prefix; /* of their ids; "": any */
+    const char *after;  /* their ids are greater than this; "": all are */
+} list_range;
+
 typedef struct authority authority;
 
 typedef struct authority_ops {
@@ -89,8 +96,8 @@ typedef struct authority_ops {
     const char *(*file)(const authority *a);
     uint64_t (*deadline)(authority *a); /* when poll() should be called at the latest */
 
-    hd_status (*list)(authority *a, struct key *space, const char *kind, const char *prefix,
-                      hd_list_fn fn, void *ctx);
+    hd_status (*list)(authority *a, struct key *space, const list_range *range, hd_list_fn fn,
+                      void *ctx);
     hd_status (*spaces)(authority *a, hd_space_fn fn, void *ctx);
     hd_status (*checkpoint)(authority *a, hd_error *error);
     /* Many documents are about to be loaded: folds the log if many of them may have to be read from there, where each

@@ -604,11 +604,17 @@ static void listing_end(hd_runtime *rt) {
 
 hd_status hd_runtime_list(hd_runtime *rt, const char *space, const char *kind, const char *prefix,
                           hd_list_fn fn, void *ctx) {
+    return hd_runtime_list_after(rt, space, kind, prefix, NULL, fn, ctx);
+}
+
+hd_status hd_runtime_list_after(hd_runtime *rt, const char *space, const char *kind,
+                                const char *prefix, const char *after, hd_list_fn fn, void *ctx) {
+    list_range range = { kind && *kind ? kind : NULL, prefix ? prefix : "", after ? after : "" };
     struct key *k;
     hd_status status = key_make(rt->heap, space, strlen(space), &k);
     if (status) return status;
     listing_begin(rt);
-    status = rt->r.authority->ops->list(rt->r.authority, k, kind, prefix, fn, ctx);
+    status = rt->r.authority->ops->list(rt->r.authority, k, &range, fn, ctx);
     listing_end(rt);
     key_unref(k);
     return status;

@@ -43,7 +43,6 @@ static bool show(const hd_listing *entry, void *ctx) {
         return true;
     hd_workflow_entry e = { entry->id + strlen(INSTANCE_PREFIX),
                             entry->kind + strlen(KIND_PREFIX) };
-    if (l->f->after && strcmp(e.id, l->f->after) <= 0) return true;
     if (!check_time(l, e.id)) return !l->status;
     l->shown++;
     return l->fn(&e, l->ctx) && (!l->f->limit || l->shown < l->f->limit);
@@ -53,12 +52,13 @@ hd_status hd_workflow_list(hd_engine *e, const hd_workflow_filter *filter, hd_wo
                            void *ctx) {
     static const hd_workflow_filter all;
     looker l = { .e = e, .f = filter ? filter : &all, .fn = fn, .ctx = ctx };
-    char kind[64], prefix[HD_INSTANCE_ID_SIZE + 32];
+    char kind[64], prefix[HD_INSTANCE_ID_SIZE + 32], after[HD_INSTANCE_ID_SIZE + 32];
     snprintf(kind, sizeof kind, KIND_PREFIX "%s", l.f->status ? l.f->status : "");
     snprintf(prefix, sizeof prefix, INSTANCE_PREFIX "%s%s", l.f->name ? l.f->name : "",
              l.f->name ? "/" : "");
+    snprintf(after, sizeof after, INSTANCE_PREFIX "%s", l.f->after ? l.f->after : "");
     hd_status status =
-        hd_runtime_list(e->rt, e->space, l.f->status ? kind : NULL, prefix, show, &l);
+        hd_runtime_list_after(e->rt, e->space, l.f->status ? kind : NULL, prefix, after, show, &l);
     return status ? status : l.status;
 }
 

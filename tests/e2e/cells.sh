@@ -64,6 +64,7 @@ main/stock
 main/t" ls shop.db main
 check "by prefix" gives 0 "main/name" ls shop.db main/na
 check "set gives a document a kind" gives 0 "" set shop.db main/order-1 '{}' --kind order
+check "ls goes on after an id" gives 0 "main/order-1" ls shop.db main/ --after order- --limit 1
 check "ls lists by kind" gives 0 "main/order-1" ls shop.db main --kind order
 listed_as_json() { "$heddle" ls shop.db main/order --json | grep -qx \
     '{"space":"main","id":"order-1","kind":"order","seq":[0-9]*}'; }

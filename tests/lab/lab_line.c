@@ -165,9 +165,9 @@ static void line_forget(authority *a, place_id doc) {
     if (INNER(a)->ops->forget) PASS(a, forget, doc);
 }
 static int line_fd(authority *a) { return line_of(a)->gone ? -1 : INNER(a)->ops->fd(INNER(a)); }
-static hd_status line_list(authority *a, struct key *space, const char *kind, const char *prefix,
-                           hd_list_fn fn, void *ctx) {
-    return PASS(a, list, space, kind, prefix, fn, ctx);
+static hd_status line_list(authority *a, struct key *space, const list_range *range, hd_list_fn fn,
+                           void *ctx) {
+    return PASS(a, list, space, range, fn, ctx);
 }
 static hd_status line_spaces(authority *a, hd_space_fn fn, void *ctx) {
     return PASS(a, spaces, fn, ctx);

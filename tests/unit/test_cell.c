@@ -224,6 +224,9 @@ static void documents_are_listed_by_kind_and_prefix_in_order(void **state) {
     assert_string_equal(list(b, "main", NULL, NULL, "t1"), "p1: t1:task");
     assert_string_equal(list(b, "other", NULL, NULL, NULL), "o:");
     assert_string_equal(list(b, "nowhere", NULL, NULL, NULL), "");
+    listed[0] = 0;
+    assert_status(hd_runtime_list_after(lab_rt(b), "main", NULL, "t", "t1", list_one, NULL), HD_OK);
+    assert_string_equal(listed, "t2:task t3:piece");
 }
 
 /* "Sees what this runtime sees." */

@@ -374,6 +374,14 @@ static const char *ids(hd_runtime *rt, const char *kind, const char *prefix) {
     return printed;
 }
 
+static const char *ids_after(hd_runtime *rt, const char *kind, const char *prefix,
+                             const char *after) {
+    printed[0] = '\0';
+    assert_int_equal(hd_runtime_list_after(rt, "main", kind, prefix, after, add_id, printed),
+                     HD_OK);
+    return printed;
+}
+
 static void write_kind(hd_runtime *rt, const char *cell, const char *kind) {
     hd_tx *tx;
     hd_tx_begin(rt, &tx);
@@ -388,6 +396,13 @@ static void assert_listed(hd_runtime *rt) {
     assert_string_equal(ids(rt, "task", NULL), "a3 b1 ");
     assert_string_equal(ids(rt, "task", "b"), "b1 ");
     assert_string_equal(ids(rt, "nothing", NULL), "");
+    assert_string_equal(ids_after(rt, NULL, NULL, "a1"), "a3 b1 b2 ");
+    assert_string_equal(ids_after(rt, NULL, NULL, "a2"), "a3 b1 b2 ");
+    assert_string_equal(ids_after(rt, "task", NULL, "a3"), "b1 ");
+    assert_string_equal(ids_after(rt, NULL, "b", "a3"), "b1 b2 ");
+    assert_string_equal(ids_after(rt, NULL, "b", "b1"), "b2 ");
+    assert_string_equal(ids_after(rt, NULL, "a", "b1"), "");
+    assert_string_equal(ids_after(rt, NULL, NULL, ""), "a1 a3 b1 b2 ");
 }
 
 /* From the log, from head rows, and from both. */

@@ -389,9 +389,9 @@ static uint64_t log_deadline(authority *a) {
     return has_news(s) && s->report_ns < look_ns ? s->report_ns : look_ns;
 }
 
-static hd_status log_list(authority *a, struct key *space, const char *kind, const char *prefix,
-                          hd_list_fn fn, void *ctx) {
-    return client_list(&self(a)->client, space, kind, prefix, fn, ctx);
+static hd_status log_list(authority *a, struct key *space, const list_range *range, hd_list_fn fn,
+                          void *ctx) {
+    return client_list(&self(a)->client, space, range, fn, ctx);
 }
 
 static hd_status log_space_names(authority *a, hd_space_fn fn, void *ctx) {

@@ -17,7 +17,7 @@ typedef struct listed {
 typedef struct listing {
     client *c;
     const struct key *space;
-    const char *kind, *prefix;
+    const list_range *range;
     size_t prefix_length;
     VEC(listed) changed;
     uint32_t next; /* of them to be shown */
@@ -40,9 +40,14 @@ static bool may_see(const client *c, hd_scope scope, const char *instance, size_
     return false;
 }
 
+static bool has_prefix(const listing *l, const doc_name *n) {
+    return n->id_length >= l->prefix_length &&
+           memcmp(n->id, l->range->prefix, l->prefix_length) == 0;
+}
+
 static bool concerns(const listing *l, const doc_name *n) {
-    return doc_name_in_space(n, l->space) && n->id_length >= l->prefix_length &&
-           memcmp(n->id, l->prefix, l->prefix_length) == 0 &&
+    return doc_name_in_space(n, l->space) && has_prefix(l, n) &&
+           strcmp(n->id, l->range->after) > 0 &&
            may_see(l->c, n->scope, n->instance, n->instance_length);
 }
 
@@ -75,7 +80,7 @@ static hd_status look_up(listing *l, listed *item) {
         const char *kind = hd_value_as_text(hd_value_at(meta, "kind"), "");
         item->kind[0] = '\0';
         strncat(item->kind, kind, sizeof item->kind - 1);
-        item->shown = value_exists(value) && (!l->kind || strcmp(kind, l->kind) == 0);
+        item->shown = value_exists(value) && (!l->range->kind || strcmp(kind, l->range->kind) == 0);
     }
     value_unref(kept[0]);
     value_unref(kept[1]);
@@ -134,10 +139,6 @@ static void show_changed(listing *l, uint32_t i) {
     if (item->shown) show(&item->name, item->kind, item->seq, l);
 }
 
-static bool has_prefix(const listing *l, const doc_name *n) {
-    return n->id_length >= l->prefix_length && memcmp(n->id, l->prefix, l->prefix_length) == 0;
-}
-
 /* Shows the changed documents that come before a stored one, and then that, if it has not changed. */
 static hd_status merge(void *ctx, const head_item *item, bool *stop) {
     listing *l = ctx;
@@ -151,8 +152,7 @@ static hd_status merge(void *ctx, const head_item *item, bool *stop) {
         show_changed(l, l->next++);
     bool changed = l->next < l->changed.count && order == 0; /* shown in its turn, as it is now */
     const doc_name *n = &item->name;
-    if (!changed && may_see(l->c, n->scope, n->instance, n->instance_length))
-        show(n, item->kind, (uint64_t)item->seq, l);
+    if (!changed && concerns(l, n)) show(n, item->kind, (uint64_t)item->seq, l);
     *stop = l->stopped;
     return HD_OK;
 }
@@ -161,20 +161,21 @@ static hd_status list_rows(listing *l) {
     log_store *s = l->c->store;
     assert(s->ops->in_transaction(s) && !l->next);
     row_text space = text_of_key(l->space);
-    hd_status status = s->ops->list_heads(s, space, l->kind, l->prefix, merge, l);
+    const list_range *r = l->range;
+    const char *from = strcmp(r->after, r->prefix) > 0 ? r->after : r->prefix;
+    hd_status status = s->ops->list_heads(s, space, r->kind, from, merge, l);
     while (!status && l->next < l->changed.count) show_changed(l, l->next++);
     return status;
 }
 
-hd_status client_list(client *c, struct key *space, const char *kind, const char *prefix,
-                      hd_list_fn fn, void *ctx) {
+hd_status client_list(client *c, struct key *space, const list_range *range, hd_list_fn fn,
+                      void *ctx) {
     listing l = { .c = c,
                   .space = space,
-                  .kind = kind && *kind ? kind : NULL,
-                  .prefix = prefix ? prefix : "",
+                  .range = range,
+                  .prefix_length = strlen(range->prefix),
                   .fn = fn,
                   .ctx = ctx };
-    l.prefix_length = strlen(l.prefix);
     hd_status status = client_snapshot(c);
     if (!status) status = gather(&l);
     if (!status) status = list_rows(&l);

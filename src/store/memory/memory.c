@@ -686,12 +686,13 @@ static bool is_ours(const memory_authority *ma, const head *d) {
 }
 
 static bool listed(const memory_authority *ma, uint32_t index, const struct key *space,
-                   const char *kind, const char *prefix) {
+                   const list_range *r) {
     const head *d = &ma->m->h.heads.items[index];
     if (d->space != space || d->meta || !is_ours(ma, d)) return false;
-    if (prefix && strncmp(key_bytes(d->id), prefix, strlen(prefix))) return false;
+    const char *id = key_bytes(d->id);
+    if (strncmp(id, r->prefix, strlen(r->prefix)) || strcmp(id, r->after) <= 0) return false;
     if (value_is_absent(seen(ma, index))) return false;
-    return !kind || !strcmp(hd_value_as_text(kind_of(ma, d), ""), kind);
+    return !r->kind || !strcmp(hd_value_as_text(kind_of(ma, d), ""), r->kind);
 }
 
 static int by_id(const void *a, const void *b, void *ctx) {
@@ -724,14 +725,14 @@ static bool tell_listed(const memory_authority *ma, uint32_t index, hd_list_fn f
     return more;
 }
 
-static hd_status memory_list(authority *a, struct key *space, const char *kind, const char *prefix,
+static hd_status memory_list(authority *a, struct key *space, const list_range *range,
                              hd_list_fn fn, void *ctx) {
     memory_authority *ma = self(a);
     hd_memory *m = ma->m;
     VEC(uint32_t) found = { 0 };
     hd_status status = make_heads_of_seen(ma, space);
     for (uint32_t i = 0; i < m->h.heads.count && !status; i++)
-        if (listed(ma, i, space, kind, prefix) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
+        if (listed(ma, i, space, range) && !vec_push(&m->env, &found, i)) status = HD_NOMEM;
     if (!status && found.count)
         qsort_r(found.items, found.count, sizeof *found.items, by_id, m->h.heads.items);
     for (uint32_t i = 0; i < found.count && !status; i++)
