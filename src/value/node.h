@@ -97,15 +97,6 @@ static inline node *value_node(hd_value v) {
 static inline hd_value node_value(const node *n, bool object) {
     return value_of_block(object ? TAG_OBJECT : TAG_ARRAY, n);
 }
-static inline bool value_is_array(hd_value v) { return value_tag(v) == TAG_ARRAY; }
-static inline bool value_is_object(hd_value v) { return value_tag(v) == TAG_OBJECT; }
-static inline bool value_is_container(hd_value v) {
-    return value_is_array(v) || value_is_object(v);
-}
-/* Nothing can be read below it: neither a container nor a link, which is followed. Absent is a leaf. */
-static inline bool value_is_leaf(hd_value v) {
-    return !value_is_container(v) && value_tag(v) != TAG_LINK;
-}
 /* 0 for scalars, 1 for [] and [1], 2 for [[]]. O(1). */
 static inline unsigned value_nesting(hd_value v) {
     if (!value_is_container(v)) return 0;

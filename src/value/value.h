@@ -53,6 +53,15 @@ static inline bool value_is_absent(hd_value v) { return v.bits == 0; }
 static inline hd_value value_single(uint64_t payload) {
     return value_of_raw(((uint64_t)TAG_SINGLE << 48) | payload);
 }
+static inline bool value_is_array(hd_value v) { return value_tag(v) == TAG_ARRAY; }
+static inline bool value_is_object(hd_value v) { return value_tag(v) == TAG_OBJECT; }
+static inline bool value_is_container(hd_value v) {
+    return value_is_array(v) || value_is_object(v);
+}
+/* Nothing can be read below it: neither a container nor a link, which is followed. Absent is a leaf. */
+static inline bool value_is_leaf(hd_value v) {
+    return !value_is_container(v) && value_tag(v) != TAG_LINK;
+}
 static inline hd_value value_failed(hd_status status) {
     return value_single(SINGLE_FAILED + (uint64_t)status);
 }

@@ -1,14 +1,14 @@
 /* test_match.c -- which readers does a change concern? The walk of places against the definition.
  *
  * The definition (MATCHING 2.4) in a dozen lines: walk the path in both documents, compare what is
- * found. Documents, changes and reads are random; the walk must tell of exactly the reads for which
+ * found. Documents, changes and reads are random; the walk must note_change of exactly the reads for which
  * the definition holds, once each, and leave every place with its new value. The minimal changed
  * paths (2.2) must lead to the same readers, and the hashes of reads that rows keep must differ for
  * exactly these. */
 #define _DEFAULT_SOURCE
 #include "lab.h"
 #include "base/env.h"
-#include "store/basis/hash.h"
+#include "scheduler/persistence/persistence.h"
 #include "store/place.h"
 #include "value/diff.h"
 #include "value/pool.h"
@@ -28,14 +28,14 @@ static places ps;
 static place_id doc;
 static uint64_t rev;
 
-typedef struct reader {
+typedef struct watcher {
     place_id place;
     char path[64];
     int told; /* by the walk */
     bool shape;
     uint64_t hash[2]; /* as a row would keep it: of a deep read, of a read of the shape */
-} reader;
-static reader readers[READS_MAX];
+} watcher;
+static watcher readers[READS_MAX];
 static size_t reader_count;
 
 static int open_world(void **state) {
@@ -129,7 +129,7 @@ static bool triggered(hd_value before, hd_value after, const char *path, bool sh
 
 static void add_reader(const char *path) {
     hd_path p;
-    reader *r = &readers[reader_count];
+    watcher *r = &readers[reader_count];
     assert_int_equal(hd_path_intern(heap, path, &p, NULL), HD_OK);
     assert_int_equal(places_inner(&ps, doc, p, &r->place), HD_OK);
     for (size_t i = 0; i < reader_count; i++)
@@ -142,7 +142,7 @@ static void add_reader(const char *path) {
     reader_count++;
 }
 
-static void tell(void *ctx, place_id id, bool shape, hd_value before, hd_value after) {
+static void note_change(void *ctx, place_id id, bool shape, hd_value before, hd_value after) {
     const hd_value *roots = ctx;
     for (size_t i = 0; i < reader_count; i++) {
         if (readers[i].place != id) continue;
@@ -158,16 +158,16 @@ static void tell(void *ctx, place_id id, bool shape, hd_value before, hd_value a
 /* A restart compares hashes instead: they differ exactly where the reader would be told. */
 static void take_hashes(void) {
     for (size_t i = 0; i < reader_count; i++) {
-        readers[i].hash[0] = basis_hash_read(&ps, readers[i].place);
-        readers[i].hash[1] = basis_hash_read(&ps, readers[i].place | KEY_SHAPE);
+        readers[i].hash[0] = match_hash(&ps, readers[i].place);
+        readers[i].hash[1] = match_hash(&ps, readers[i].place | KEY_SHAPE);
     }
 }
 
 static void check_hashes(hd_value before, hd_value after) {
     for (size_t i = 0; i < reader_count; i++)
         for (int shape = 0; shape < 2; shape++) {
-            const reader *r = &readers[i];
-            uint64_t now = basis_hash_read(&ps, r->place | (shape ? KEY_SHAPE : 0));
+            const watcher *r = &readers[i];
+            uint64_t now = match_hash(&ps, r->place | (shape ? KEY_SHAPE : 0));
             if ((now != r->hash[shape]) != triggered(before, after, r->path, shape))
                 fail_msg("read %s%s: %s hashes, %s -> %s", r->path, shape ? " shape" : "",
                          now != r->hash[shape] ? "different" : "equal",
@@ -183,10 +183,10 @@ static void change(hd_value after) {
     for (size_t i = 0; i < reader_count; i++) readers[i].told = readers[i].shape = 0;
     take_hashes();
     place_show(place_at(&ps, doc), hd_value_ref(after), ++rev);
-    place_walk(&ps, doc, before, tell, roots);
+    place_walk(&ps, doc, before, note_change, roots);
     places_check(&ps);
     for (size_t i = 0; i < reader_count; i++) {
-        const reader *r = &readers[i];
+        const watcher *r = &readers[i];
         bool deep = triggered(before, after, r->path, false);
         if (r->told != deep || r->shape != triggered(before, after, r->path, true))
             fail_msg("read %s: told %d%s, %s -> %s", r->path, r->told, r->shape ? " shape" : "",

@@ -7,7 +7,7 @@
 
 #include "lab.h"
 #include "store/basis/basis.h"
-#include "store/basis/hash.h"
+#include "scheduler/persistence/persistence.h"
 #include "value/diff.h"
 #include "value/json_read.h"
 #include "value/key.h"
@@ -181,7 +181,7 @@ static uint64_t hash_of(const char *json, const char *pointer, uint32_t how) {
     place_walk(&ps, doc, before, NULL, NULL);
     value_unref(before);
     path_unref(heap, path);
-    return basis_hash_read(&ps, at | how);
+    return match_hash(&ps, at | how);
 }
 
 /* MATCHING 2.4: equal exactly where a change from one to the other would be no reason to run. */

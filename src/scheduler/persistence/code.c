@@ -84,7 +84,7 @@ hd_value fingerprint_of(scheduler *s, node_id id, const hd_node_spec *spec, cons
     vec_clear(&s->persistence->text);
     put_code(&w, id, spec, name);
     if (w.status) return value_failed(w.status);
-    basis_hash_print(hash_bytes(s->persistence->text.items, s->persistence->text.count, 0), code);
+    match_print(hash_bytes(s->persistence->text.items, s->persistence->text.count, 0), code);
     for (size_t i = 0; i < spec->read_count; i++) put_cell(&w, 'r', spec->reads[i]);
     if (w.status) return value_failed(w.status);
     id_of_text(s->persistence->text.items, s->persistence->text.count, print);

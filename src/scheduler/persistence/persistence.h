@@ -17,20 +17,19 @@
 
 #include "base/hash.h"
 #include "scheduler/registry.h"
-#include "store/basis/hash.h"
+#include "store/basis/basis.h"
 
 #define FINGERPRINT_FORMAT "5" /* rows with another format in their fingerprint are not taken up */
 
 /* What is known of a node's row. */
 enum {
-    KEPT_DUE = 1,      /* the node is in persistence.due */
-    KEPT_ROW = 2,      /* the store has a row of the node, or one is on its way there */
-    KEPT_AGAIN = 4,    /* the next seal writes the row even if its hashes have not changed */
-    KEPT_FAILED = 8,   /* the node's last run failed, and the row says so */
-    KEPT_CREATES = 16, /* the node gets no row: it is an effect, or its runs register nodes */
-    KEPT_DERIVED = 32, /* the node reads documents that other pieces write, and the row says so */
-    KEPT_DEBOUNCE =
-        64, /* the program has set the node's debounce: it is kept in a row of its own */
+    KEPT_DUE = 1,        /* the node is in persistence.due */
+    KEPT_ROW = 2,        /* the store has a row of the node, or one is on its way there */
+    KEPT_AGAIN = 4,      /* the next seal writes the row even if its hashes have not changed */
+    KEPT_FAILED = 8,     /* the node's last run failed, and the row says so */
+    KEPT_CREATES = 16,   /* the node gets no row: it is an effect, or its runs register nodes */
+    KEPT_DERIVED = 32,   /* the node reads documents that other pieces write, and the row says so */
+    KEPT_DEBOUNCE = 64,  /* the program has set the node's debounce, which has a row of its own */
     KEPT_THROTTLE = 128, /* the same for its throttle */
     KEPT_TAKEN = 256     /* while a seal is made: the row is in it, or need not be written again */
 };
@@ -38,15 +37,13 @@ enum {
 
 /* One record for each node of the graph. It owns its values. */
 typedef struct kept_node {
-    hd_value name;  /* the durable name, a string; absent: the node has none */
-    hd_value print; /* the fingerprint of the node's code, a string */
-    hd_value
-        hashes; /* those of the node's last row; absent: no row, or the node reads other places now */
-    uint64_t rev; /* the replica's revision at which these hashes were right */
-    uint64_t
-        wrote_in; /* the local seq of the node's last commit: until its verdict no row is written */
-    uint32_t piece; /* index into persistence.pieces */
-    uint16_t flags; /* KEPT_ */
+    hd_value name;     /* the durable name, a string; absent: the node has none */
+    hd_value print;    /* the fingerprint of the node's code, a string */
+    hd_value hashes;   /* of the node's last row; absent: no row, or its reads are others now */
+    uint64_t rev;      /* the replica's revision at which these hashes were right */
+    uint64_t wrote_in; /* the local seq of the node's last commit: no row before its verdict */
+    uint32_t piece;    /* index into persistence.pieces */
+    uint16_t flags;    /* KEPT_ */
     uint8_t narrow; /* the scope of the row's instance, an hd_scope; 0 stands for HD_SCOPE_SPACE */
 } kept_node;
 
@@ -71,17 +68,14 @@ typedef struct persistence {
     VEC(node_id) gated;   /* nodes whose debounce and throttle the next seal writes */
     VEC(node_id) unasked; /* resumed nodes for which ask_for_writers has not been called yet */
     VEC(hd_value) gone;   /* rows that the next seal deletes: [name, instance], owned */
-    hd_value instances[HD_SCOPE_SESSION +
-                       1]; /* texts of instances by scope, owned; absent: not made yet */
-    uint64_t
-        due_at; /* when a seal with rows alone is made, if no other seal comes before; 0: never */
-    uint64_t
-        refused_at; /* one more than the replica's revision when the store refused a seal last; 0: it has not */
-    bool wanted; /* the store wants rows now; if not, they wait until the runtime closes */
-    uint32_t
-        stopping; /* calls of persistence_stopping that are on: removed nodes keep their rows */
-    VEC(uint32_t) keys; /* scratch of match_keys */
-    VEC(char) text;     /* scratch: a fingerprint, or the reads of a row */
+    /* Texts of instances by scope, owned; absent: not made yet. */
+    hd_value instances[HD_SCOPE_SESSION + 1];
+    uint64_t due_at;     /* when rows are sealed alone, if no other seal comes before; 0: never */
+    uint64_t refused_at; /* the revision at which a seal was refused last, plus one; 0: none was */
+    bool wanted;         /* the store wants rows now; if not, they wait until the runtime closes */
+    uint32_t stopping;   /* calls of persistence_stopping that are on: removed nodes keep rows */
+    VEC(uint32_t) keys;  /* scratch of match_keys */
+    VEC(char) text;      /* scratch: a fingerprint, or the reads of a row */
 } persistence;
 
 hd_status persistence_init(scheduler *s);
@@ -189,6 +183,9 @@ bool fingerprint_same_code(hd_value print, const char *other, size_t other_lengt
 
 /* match.c: the *keys* of a row are the places that the node reads and, behind them, its outputs. Envelopes are not
  * among them: other nodes may write there as well. A row has one hash for each key, HASH_TEXT characters of text. */
+/* What a key finds now: 64 bits. Its document must be known. */
+uint64_t match_hash(const places *ps, uint32_t key);
+void match_print(uint64_t hash, char out[HASH_TEXT]);
 /* The keys of the node's next row, borrowed until the next call. NULL: no memory. */
 const uint32_t *match_keys(scheduler *s, node_id id, uint32_t *count);
 /* Whether key number `i` of a row has now the hash that the row says. Its document must be known. */
@@ -230,8 +227,7 @@ hd_status reads_print(scheduler *s, uint32_t key, bool output);
 enum { SCOPE_GATES = HD_SCOPE_HERE }; /* set_row.scope of a row that keeps debounce and throttle */
 
 typedef struct set_row {
-    uint32_t
-        text[ROW_READS]; /* of the texts before the reads: offsets into resume_set.text, by ROW_ */
+    uint32_t text[ROW_READS]; /* the texts before the reads, by ROW_: offsets in resume_set.text */
     uint32_t first_key, keys; /* its keys are resume_set.keys[first_key ...] */
     uint32_t outputs;         /* so many of its keys, the last ones, are outputs */
     /* The sequence numbers of its spaces when the row was admitted; owned. Absent: the row is in a commit of this
@@ -245,8 +241,7 @@ typedef struct set_row {
 /* A document that has changed after one of the rows was written. */
 typedef struct set_change {
     place_id doc;
-    uint64_t
-        seq; /* of its last change; UINT64_MAX: it cannot be told, so every row has to be compared */
+    uint64_t seq; /* of its last change; UINT64_MAX: unknown, so every row has to be compared */
 } set_change;
 
 struct resume_set {

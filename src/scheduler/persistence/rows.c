@@ -100,7 +100,7 @@ static hd_status print_hashes(scheduler *s, const kept_node *k, const uint32_t *
         char *at = p->text.items + p->text.count;
         bool same = before && place_at(ps, keys[i] & KEY_PLACE)->rev <= k->rev;
         if (same) memcpy(at, before + (size_t)i * HASH_TEXT, HASH_TEXT);
-        else basis_hash_print(basis_hash_read(ps, keys[i]), at);
+        else match_print(match_hash(ps, keys[i]), at);
     }
     return HD_OK;
 }

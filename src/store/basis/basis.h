@@ -10,7 +10,7 @@
  *
  * gone    [name, instance]: the row is deleted. Deletions come before the nodes.
  * nodes   [name, instance, hashes, print, flags, reads], all texts: replaces the row.
- *         hashes  HASH_TEXT characters for each cell of the reads (hash.h)
+ *         hashes  HASH_TEXT characters for each cell of the reads
  *         print   the fingerprint of the code
  *         flags   'd': other pieces write some of what it reads; 'f': the run failed
  *         reads   cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata
