@@ -1,4 +1,4 @@
-/* gates.c -- one eligible_at, one timer. */
+/* gates.c -- when a node may run: all of its gates together give one time (eligible_at), and one timer waits for it. */
 #include "scheduler/gates/gates.h"
 
 #include "base/env.h"
