@@ -5,7 +5,7 @@
  * waits for, and compiled expressions; nothing in it changes afterwards, so all instances of the
  * version share it.
  *
- *     IR (JSON) --ir.c--> nodes, edges --plan_check.c--> deps_required, regions, variables
+ *     IR (JSON) --ir.c--> nodes, edges --draft.c--> deps_required, regions, variables
  *
  * Cost: making one is O(nodes + edges), plus variables / 64 for each node. Following an edge while an
  * instance runs is an array access. */
@@ -202,6 +202,8 @@ typedef struct plan {
 /* Checks the IR and makes a plan with one reference. HD_SYNTAX, HD_LIMIT, HD_SCHEMA with the place in
  * the IR (error->path), the node and its position in the source; HD_NOMEM. */
 hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *error);
+/* For plan_make: the functions have been read; finds the version, and makes the record of an instance. HD_NOMEM. */
+hd_status plan_complete(plan *p);
 plan *plan_ref(plan *p);
 void plan_unref(plan *p);
 
