@@ -66,13 +66,13 @@ extern "C" {
 #define HD_INLINE_ inline
 #endif
 
-#define HD_VERSION "0.1.0"
+#define HD_VERSION "0.2.0"
 
 /* Called once, when the object that `ctx` was registered with has ended: the library does not use `ctx` any more,
  * and the program may free it. */
 typedef void (*hd_release_fn)(void *ctx);
 
-/* The version of the library that is linked, as text ("0.1.0"). */
+/* The version of the library that is linked, as text ("0.2.0"). */
 HD_API const char *hd_version(void);
 
 /* ---- Status ------------------------------------------------------------------------------ */

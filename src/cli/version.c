@@ -22,6 +22,6 @@ const command command_version = {
     .operands = "",
     .summary = "the version of heddle",
     .text = "The version of the library that the command is linked with.",
-    .examples = (const cli_example[]){ { "heddle version", "0.1.0, say" }, { NULL, NULL } },
+    .examples = (const cli_example[]){ { "heddle version", "0.2.0, say" }, { NULL, NULL } },
     .run = run,
 };
