@@ -158,7 +158,7 @@ typedef struct hd_send_options {
      * deliver_at_ms (since 1970), or after_ms after it is posted; other events do not wait for it. Its id carries
      * the time of delivery. */
     uint64_t deliver_at_ms, after_ms;
-    /* Periodic: the call posts a schedule, which posts an event every `every_ms`. The first event is due at
+    /* Periodic: the call posts a periodic event, which posts an event every `every_ms`. The first event is due at
      * deliver_at_ms or after after_ms, or else after one period; each later one a whole number of periods after the
      * first. Of the periods that passed while no program had a handler, only the last one gets an event, and
      * hd_event.missed counts the others; with every_missed each period gets its own event. */
@@ -202,11 +202,11 @@ HD_API hd_status hd_tx_post(hd_tx *tx, hd_cell stream, hd_value payload,
 /* The cell of a posted event's document, which exists until the event is handled: "space/event/<id>". No cell: `id` is
  * no id of an event. */
 HD_API hd_cell hd_event_cell(hd_runtime *rt, hd_cell stream, const char *id);
-/* Cancels an event that was posted for later, or a schedule (it posts no further event; those that it has
+/* Cancels an event that was posted for later, or a periodic event (it posts no further event; those that it has
  * posted are handled). Waits for the verdict as hd_transact does. HD_OK: the event will not be handled;
  * HD_NOT_FOUND: no such event waits, because it was handled or cancelled; HD_USAGE: `id` is no id of an event; what
  * hd_transact returns. In a transaction use hd_tx_event_drop(tx, hd_event_cell(rt, stream, id), why). The receipt of a
- * cancelled event is {"dropped": "cancelled"}; a schedule has none, and may be posted again under the same id. */
+ * cancelled event is {"dropped": "cancelled"}; a periodic event has none, and may be posted again under the same id. */
 HD_API hd_status hd_event_cancel(hd_runtime *rt, hd_cell stream, const char *id);
 
 /* A posted event whose handler failed stays in the store: the document "event/<id>", with the reason in its

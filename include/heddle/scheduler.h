@@ -240,7 +240,7 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *   live nodes that wait because they and another writer
  *     overwrite each other (echo)                                -          -      -       -
  *   events in line                                               yes        yes    begun   yes
- *     posted for a later time, and schedules                     -          -      -       -
+ *     posted for a later time, and periodic events               -          -      -       -
  *     that wait for a presync, or a handler that is loaded       yes        -      -       yes
  *     that wait for a suspended run                              yes        -      -       yes
  *     whose preflight said HD_PENDING                            -          -      -       -

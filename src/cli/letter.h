@@ -15,8 +15,8 @@ typedef struct letter {
     const char *stream; /* its name; "" if a receipt does not tell */
     const char *as;     /* the sender's own id; "": none */
     uint64_t time_ms;   /* when it was posted or, of a receipt without that, sent; 0: not known */
-    uint64_t due_ms;    /* of an event for later, or a schedule: when; 0: at once */
-    uint64_t every_ms;  /* of a schedule: its period; else 0 */
+    uint64_t due_ms;    /* of an event for later, or a periodic event: when; 0: at once */
+    uint64_t every_ms;  /* of a periodic event: its period; else 0 */
     uint64_t attempts;  /* that failed; of a receipt: that were needed; 0: not known */
     hd_value failure;   /* why it was not handled; absent: it has not failed */
 } letter;

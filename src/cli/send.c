@@ -236,14 +236,15 @@ const command command_send = {
         "returned; if the handler fails, or the time is over, it says so, and the event stays "
         "posted.",
     .options =
-        (const cli_option[]){ { "id", "ID", "your own id of the event" },
-                              { "lasting", NULL, "it never expires, however late it is handled" },
-                              { "after", "SECONDS", "it is delivered so much later" },
-                              { "every", "SECONDS", "a schedule: an event in each such period" },
-                              { "wait", NULL, "wait until it is handled, and print the outcome" },
-                              { "timeout", "SECONDS", "how long --wait waits; default: for ever" },
-                              OPTION_USER,
-                              { NULL, NULL, NULL } },
+        (const cli_option[]){
+            { "id", "ID", "your own id of the event" },
+            { "lasting", NULL, "it never expires, however late it is handled" },
+            { "after", "SECONDS", "it is delivered so much later" },
+            { "every", "SECONDS", "a periodic event: an event in each such period" },
+            { "wait", NULL, "wait until it is handled, and print the outcome" },
+            { "timeout", "SECONDS", "how long --wait waits; default: for ever" },
+            OPTION_USER,
+            { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){
             { "heddle send shop.db main/buy '{\"item\": \"apples\"}'", "post, print the id" },

@@ -1,8 +1,8 @@
-/* test_later_kill.c -- delayed events and schedules through kill -9: each event takes effect once.
+/* test_later_kill.c -- delayed and periodic events through kill -9: each event takes effect once.
  *
- * A program posts events for later, and schedules of which one makes up for every missed period. It dies in the
+ * A program posts events for later, and periodic events of which one makes up for every missed period. It dies in the
  * middle of its handlers and between its pumps, again and again; between two lives some time passes, on a clock
- * of the test's own. In the end every event was handled once, at its time or later; the schedule that misses
+ * of the test's own. In the end every event was handled once, at its time or later; the periodic event that misses
  * nothing has handled each period once, in order; the others never a period twice. Events that were cancelled
  * were not handled, if the cancellation was told to be stored. */
 #define _GNU_SOURCE

@@ -19,10 +19,10 @@ check "--json prints a record" holds sh -c "$heddle send --json shop.db main/buy
 later() { "$heddle" send later.db main/buy 1 --after 3600 --id once >once && "$heddle" send later.db main/buy 1 --every 60 --id often >often &&
     "$heddle" events later.db >out.txt && grep -qE '^waiting  .* main/buy  as once  due 20[0-9-]{8} [0-9:]{8}$' out.txt &&
     grep -qE '^waiting  .* main/buy  as often  due 20[0-9-]{8} [0-9:]{8}  every 60000 ms$' out.txt; }
-check "an event for later, and a schedule, say when they are due" holds later
+check "an event for later, and a periodic event, say when they are due" holds later
 check "both can be dropped" holds sh -c "$heddle events drop later.db once often | grep -c '^dropped ' | grep -qx 2"
 check "the event leaves a receipt" holds sh -c "$heddle get later.db main/receipt/$(cat once) | grep -q dropped"
-check "a schedule leaves none" holds sh -c "! $heddle get later.db main/receipt/$(cat often) 2>/dev/null"
+check "a periodic event leaves none" holds sh -c "! $heddle get later.db main/receipt/$(cat often) 2>/dev/null"
 check "a time that is no number is refused" fails 1 "after" send later.db main/buy 1 --after soon
 
 # --wait, against a program that handles main/greet.

@@ -124,13 +124,13 @@ static void overdue_events_come_by_their_times(void **state) {
     rang("d@6000 e@7000 f@8000");
 }
 
-/* Each handler is told once, and of several programs one handles the event, one fires the schedule. */
+/* Each handler is told once, and of several programs one handles the event, one fires the periodic event. */
 static void two_programs_handle_it_once(void **state) {
     begin();
     lab_on(l, "b");
     listen();
     POST("once", .after_ms = 1000);
-    POST("tick", .every_ms = 1000, .id = "schedule");
+    POST("tick", .every_ms = 1000, .id = "often");
     for (int i = 0; i < 5; i++) {
         lab_advance_ms(l, 1000);
         lab_settle(l);
@@ -142,12 +142,12 @@ static void two_programs_handle_it_once(void **state) {
 }
 
 /* That another program was quicker is no failure: nothing is logged, and sync has nothing to tell. */
-static void who_fires_a_schedule_second_says_nothing(void **state) {
+static void who_fires_a_periodic_event_second_says_nothing(void **state) {
     begin();
     hd_runtime *a = rt();
     lab_on(l, "b");
     listen();
-    POST("tick", .every_ms = 1000, .id = "schedule");
+    POST("tick", .every_ms = 1000, .id = "often");
     for (int i = 0; i < 20; i++) {
         lab_advance_ms(l, 1000);
         assert_int_equal(hd_runtime_pump(a), HD_OK); /* both at the same time */
@@ -205,22 +205,22 @@ static void a_cancelled_event_is_not_handled(void **state) {
     settle();
 }
 
-static void a_cancelled_schedule_may_be_posted_again(void **state) {
+static void a_cancelled_periodic_event_may_be_posted_again(void **state) {
     begin();
-    POST("t", .every_ms = 1000, .id = "schedule");
+    POST("t", .every_ms = 1000, .id = "often");
     advance(1000);
     rang("t@1000");
     assert_int_equal(hd_event_cancel(rt(), bell(), last), HD_OK);
     advance(3000);
     rang("");
-    POST("u", .every_ms = 86400000, .deliver_at_ms = start_ms + 20000, .id = "schedule");
+    POST("u", .every_ms = 86400000, .deliver_at_ms = start_ms + 20000, .id = "often");
     advance(20000);
     rang("u@20000");
 }
 
-/* ---- schedules */
+/* ---- periodic events */
 
-static void a_schedule_posts_an_event_each_period(void **state) {
+static void a_periodic_event_posts_an_event_each_period(void **state) {
     begin();
     POST("t", .every_ms = 1000);
     for (int i = 0; i < 3; i++) advance(1000);
@@ -232,11 +232,11 @@ static void a_schedule_posts_an_event_each_period(void **state) {
     rang("");
 }
 
-/* Posting the same schedule at each start changes nothing. */
-static void a_schedule_with_a_name_is_one(void **state) {
+/* Posting the same periodic event at each start changes nothing. */
+static void a_periodic_event_with_a_name_is_one(void **state) {
     begin();
     for (int i = 0; i < 3; i++) {
-        POST("t", .every_ms = 1000, .id = "schedule");
+        POST("t", .every_ms = 1000, .id = "often");
         advance(1000);
         restart();
         listen();
@@ -269,8 +269,8 @@ static void or_each_of_them_if_asked_for(void **state) {
     assert_json(l, "main/count", "3");
 }
 
-/* A handler that fails leaves its event, and the schedule goes on. */
-static void a_schedule_survives_failures(void **state) {
+/* A handler that fails leaves its event, and the periodic event goes on. */
+static void a_periodic_event_survives_failures(void **state) {
     begin();
     lab_catch(l);
     POST("t", .every_ms = 1000);
@@ -383,16 +383,16 @@ int main(void) {
         S(what_waits_survives_a_restart),
         S(overdue_events_come_by_their_times),
         S(two_programs_handle_it_once),
-        S(who_fires_a_schedule_second_says_nothing),
+        S(who_fires_a_periodic_event_second_says_nothing),
         S(who_notes_a_failure_second_says_nothing),
         S(a_receipt_is_kept_from_the_time_of_delivery),
         S(a_cancelled_event_is_not_handled),
-        S(a_cancelled_schedule_may_be_posted_again),
-        S(a_schedule_posts_an_event_each_period),
-        S(a_schedule_with_a_name_is_one),
+        S(a_cancelled_periodic_event_may_be_posted_again),
+        S(a_periodic_event_posts_an_event_each_period),
+        S(a_periodic_event_with_a_name_is_one),
         S(of_missed_periods_the_last_has_an_event),
         S(or_each_of_them_if_asked_for),
-        S(a_schedule_survives_failures),
+        S(a_periodic_event_survives_failures),
         S(a_handler_posts_for_later),
         S(what_makes_no_sense_is_refused),
         S(every_allocation_may_fail),

@@ -211,7 +211,7 @@ static void a_failed_event_waits_for_a_handler_of_its_stream(void **state) {
     (void)hd_lab_failures(b);
 }
 
-static void a_schedule_fires(void **state) {
+static void a_periodic_event_fires(void **state) {
     hd_runtime *a = hd_lab_runtime(lab, "a");
     handle(a);
     assert_int_equal(hd_event_post(a, hd_cell_at(a, "main/clicks"), hd_int(NULL, 1),
@@ -236,7 +236,7 @@ int main(void) {
         T(a_program_that_follows_takes_what_is_posted_elsewhere),
         T(each_is_handled_once_though_two_programs_take_it),
         T(a_failed_event_waits_for_a_handler_of_its_stream),
-        T(a_schedule_fires),
+        T(a_periodic_event_fires),
     };
     return cmocka_run_group_tests_name("late", tests, NULL, NULL);
 }

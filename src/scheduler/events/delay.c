@@ -1,13 +1,14 @@
-/* delay.c -- posted events that are not due yet, and schedules, which post an event each time they are due.
+/* delay.c -- posted events that are not due yet, and periodic events, which post an event each time they are due.
  *
  *     "event/<id>"   { "stream", "payload", "time", "as", "due": ms }                     handled once, from then on
- *                    { ..., "due": ms, "every": ms, "count": n, "all": true }             a schedule
+ *                    { ..., "due": ms, "every": ms, "count": n, "all": true }             a periodic event
  *
  * Both are documents like every posted event, so they survive restarts, and every runtime with a handler for the
  * stream has them in a heap by the time they are due, on the wall clock. An event that has become due is taken
- * into its lane, the one with the earliest time first. A schedule that has become due is *fired*: one transaction posts an event and writes the time at
- * which the schedule is due next. It claims the schedule as it was, so of several runtimes one fires it; and the
- * event's id derives from the schedule's and its count, so a repetition would be the same event.
+ * into its lane, the one with the earliest time first. A periodic event that has become
+ * due is *fired*: one transaction posts an event and writes the time at which the periodic event is due next. The
+ * transaction claims the periodic event as it was, so of several runtimes one fires it; and the
+ * event's id derives from the periodic event's and its count, so a repetition would be the same event.
  *
  * The wall clock may be set: the runtime looks at it again after LOOK_MS at the latest. */
 #include "scheduler/events/delay.h"
@@ -20,8 +21,8 @@
 #define MS        UINT64_C(1000000)
 #define LOOK_MS   UINT64_C(60000)
 #define LATEST_MS ((UINT64_C(1) << 45) - 1) /* that an id can carry */
-#define AT_ONCE   64   /* events of a schedule that one transaction posts at most */
-#define AGAIN_MS  1000 /* after which a schedule that could not be fired is fired again */
+#define AT_ONCE   64                        /* events that one transaction posts at most */
+#define AGAIN_MS  1000 /* after which a periodic event that could not be fired is fired again */
 
 typedef struct delay {
     binheap_item timer; /* in delays.due; key: the wall clock in ms */
@@ -99,7 +100,7 @@ static uint64_t number_at(hd_value record, const char *key) {
 
 uint64_t delay_due(hd_value record) { return number_at(record, "due"); }
 uint64_t delay_missed(hd_value record) { return number_at(record, "missed"); }
-bool delay_is_schedule(hd_value record) { return number_at(record, "every") > 0; }
+bool delay_is_periodic(hd_value record) { return number_at(record, "every") > 0; }
 
 hd_status delays_hold(scheduler *s, place_id doc, hd_value record) {
     assert(delay_due(record)); /* one that is due at once has no place here */
@@ -131,7 +132,7 @@ uint64_t delay_of(const hd_send_options *options, uint64_t now_ms) {
 
 hd_value delay_describe(hd_pool *pool, hd_value record, const hd_send_options *options,
                         uint64_t due) {
-    assert(due || !options->every_ms); /* a schedule has a next time */
+    assert(due || !options->every_ms); /* a periodic event has a next time */
     if (!due) return record;
     record = hd_object_set(pool, record, "due", hd_int(pool, (int64_t)due));
     if (!options->every_ms) return record;
@@ -141,10 +142,10 @@ hd_value delay_describe(hd_pool *pool, hd_value record, const hd_send_options *o
 
 /* ---- firing */
 
-/* An event of a schedule, and how the schedule goes on. */
+/* One event that a periodic event posts, and how the periodic event goes on. */
 typedef struct firing {
     uint64_t due, missed; /* of the event */
-    uint64_t next;        /* when the schedule is due next */
+    uint64_t next;        /* when the periodic event is due next */
     uint64_t count;       /* of the events before */
 } firing;
 
@@ -158,17 +159,17 @@ static firing firing_of(hd_value record, uint64_t now) {
     return (firing){ at, missed, at + every, number_at(record, "count") };
 }
 
-static hd_value event_of(scheduler *s, hd_pool *pool, hd_value schedule, const firing *f) {
-    hd_value v = hd_object_set(pool, hd_object(), "stream", hd_value_at(schedule, "stream"));
-    v = hd_object_set(pool, v, "payload", hd_value_at(schedule, "payload"));
+static hd_value event_of(scheduler *s, hd_pool *pool, hd_value periodic, const firing *f) {
+    hd_value v = hd_object_set(pool, hd_object(), "stream", hd_value_at(periodic, "stream"));
+    v = hd_object_set(pool, v, "payload", hd_value_at(periodic, "payload"));
     v = hd_object_set(pool, v, "time", hd_int(pool, (int64_t)env_wall_ms(s->env)));
     v = hd_object_set(pool, v, "due", hd_int(pool, (int64_t)f->due));
     return f->missed ? hd_object_set(pool, v, "missed", hd_int(pool, (int64_t)f->missed)) : v;
 }
 
-/* Posts one event of the schedule. */
+/* Posts one event of a periodic event. */
 static hd_status post_one(scheduler *s, hd_tx *tx, const stream *to, place_id doc,
-                          hd_value schedule, const firing *f) {
+                          hd_value periodic, const firing *f) {
     char id[HD_EVENT_ID_SIZE];
     place_id posted;
     assert(f->next > f->due); /* or it would be fired for ever */
@@ -177,20 +178,20 @@ static hd_status post_one(scheduler *s, hd_tx *tx, const stream *to, place_id do
     hd_status status = event_document(s, to->home, "event/", id, &posted);
     if (status) return status;
     place_ref(&s->r->places, posted);
-    /* A runtime that has posted this event has advanced the schedule in the same commit; then this transaction, which
-     * has read the schedule, is refused. */
+    /* A runtime that has posted this event has advanced the periodic event in the same commit; then this transaction, which
+     * has read the periodic event, is refused. */
     status = events_assume_new(s, posted);
-    if (!status) status = hd_tx_set(tx, (hd_cell){ posted }, event_of(s, tx_pool(tx), schedule, f));
+    if (!status) status = hd_tx_set(tx, (hd_cell){ posted }, event_of(s, tx_pool(tx), periodic, f));
     if (!status) status = hd_tx_set_kind(tx, (hd_cell){ posted }, "event");
     if (!status) status = events_watch_verdict(s, tx, posted, id, NULL);
     place_unref(&s->r->places, posted);
     return status;
 }
 
-/* The schedule as it is after the event. */
-static hd_value advanced(hd_pool *pool, hd_value schedule, const firing *f) {
-    schedule = hd_object_set(pool, schedule, "due", hd_int(pool, (int64_t)f->next));
-    return hd_object_set(pool, schedule, "count", hd_int(pool, (int64_t)(f->count + 1)));
+/* The periodic event as it is after the event. */
+static hd_value advanced(hd_pool *pool, hd_value periodic, const firing *f) {
+    periodic = hd_object_set(pool, periodic, "due", hd_int(pool, (int64_t)f->next));
+    return hd_object_set(pool, periodic, "count", hd_int(pool, (int64_t)(f->count + 1)));
 }
 
 typedef struct fired {
@@ -198,7 +199,7 @@ typedef struct fired {
     place_id doc;
 } fired;
 
-/* The schedule is taken up again, as it is in the store by now; if that could not be written, in a second. */
+/* The periodic event is taken up again, as it is in the store by now; if that could not be written, in a second. */
 static void on_verdict(hd_status status, void *ctx) {
     fired *f = ctx;
     scheduler *s = f->s;
@@ -231,7 +232,7 @@ static hd_status fire_in(scheduler *s, hd_tx *tx, const stream *to, place_id doc
     uint64_t now = env_wall_ms(s->env);
     hd_status status = value_is_failed(record) ? hd_value_status(record) : pool ? HD_OK : HD_NOMEM;
     if (status) return status;
-    if (!delay_is_schedule(record) || delay_due(record) > now) return HD_ABORTED;
+    if (!delay_is_periodic(record) || delay_due(record) > now) return HD_ABORTED;
     for (int i = 0; i < AT_ONCE && !status && delay_due(record) <= now; i++) {
         firing f = firing_of(record, now);
         status = post_one(s, tx, to, doc, record, &f);
@@ -264,7 +265,7 @@ static void end_delay(scheduler *s, place_id doc) {
     hd_status status = events_addressee(s, doc, record, &to);
     if (status == HD_NOMEM) events_miss(s);
     if (status) return; /* the handler is gone; the next one that is registered takes it up */
-    status = delay_is_schedule(record) ? fire(s, to, doc) : events_take(s, doc, true);
+    status = delay_is_periodic(record) ? fire(s, to, doc) : events_take(s, doc, true);
     if (status == HD_ABORTED) events_integrated(s, doc);
     else if (status && enter(s, doc, env_wall_ms(s->env) + AGAIN_MS)) events_miss(s);
 }
@@ -273,7 +274,7 @@ void delays_step(scheduler *s) {
     delays *d = &s->events->delays;
     if (!d->all.count || s->events->closing) return;
     uint64_t now = env_wall_ms(s->env);
-    /* A schedule that is fired comes back later, so this ends. */
+    /* A periodic event that is fired comes back later, so this ends. */
     for (binheap_item *first; (first = binheap_peek(&d->due)) && first->key <= now;) {
         place_id doc = BINHEAP_ENTRY(first, delay, timer)->doc;
         place_ref(&s->r->places, doc);

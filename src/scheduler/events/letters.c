@@ -3,7 +3,7 @@
  * A failed event stays in the store, with the reason beside it. To try it again is to write its document: every
  * runtime with a handler takes it up as if it had just been posted. To drop it is to end it without its handler:
  * the receipt says so, and keeps the sender from sending it again. An event that waits for its time ends in the
- * same way; a schedule is removed, has no receipt, and may be posted again. */
+ * same way; a periodic event is removed, has no receipt, and may be posted again. */
 #include "scheduler/events/delay.h"
 
 #include "base/env.h"
@@ -70,7 +70,7 @@ hd_status events_drop(scheduler *s, hd_tx *tx, hd_cell cell, const char *why) {
     const char *id;
     hd_value record;
     hd_status status = find_letter(s, tx, cell, &doc, &id, &record);
-    if (!status && delay_is_schedule(record)) return events_remove(s, tx, doc);
+    if (!status && delay_is_periodic(record)) return events_remove(s, tx, doc);
     if (!status)
         status = event_document(s, place_at(&s->r->places, doc)->doc.home, RECEIPT, id, &receipt);
     if (!status) status = write_end(s, tx, receipt, id, record, why ? why : "");

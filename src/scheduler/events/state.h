@@ -153,7 +153,7 @@ typedef struct event {
     void *ctx;
     uint64_t time_ms;    /* carried by the id */
     uint64_t due_ms;     /* of one that was delayed; 0: it was not */
-    uint64_t missed;     /* of a schedule's: so many periods before were left out */
+    uint64_t missed;     /* posted by a periodic event: so many periods before were left out */
     uint64_t began_ms;   /* wall clock when it first sent something: the time of those ids */
     uint64_t not_before; /* 0: now */
     uint64_t refused_at; /* when it was first refused as stale; 0: never */
