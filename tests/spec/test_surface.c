@@ -135,6 +135,53 @@ static void a_write_outside_the_surface_is_warned_of_once(void **state) {
     assert_int_equal(lab_env_logged(lab_world(l), "node \"w\" wrote main/y"), 1);
 }
 
+/* Writes n at the cells in its data, and at doc#/a. */
+static hd_status write_at(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_status status = lab_tx_put(self, tx, "doc#/a/x", n);
+    return status || !self->data ? status : lab_tx_put(self, tx, self->data, n);
+}
+
+/* C59, C65: what lies beside an output, or above it, is outside as well, in the same document. */
+static void a_write_beside_the_output_is_outside(void **state) {
+    static char *const outside[] = { "doc#/b", "doc#/ab", "doc" };
+    static const char *const told[] = { "main/doc#/b,", "main/doc#/ab,", "main/doc," };
+    for (int i = 0; i < 3; i++) {
+        char name[16], shows[20];
+        snprintf(name, sizeof name, "w%d", i);
+        snprintf(shows, sizeof shows, "show%d", i);
+        lab_set_json(l, "doc", "{\"other\":1}");
+        lab_add(l, .name = name, .body = write_at, .output = "doc#/a", .declares = "n",
+                .data = outside[i]);
+        lab_effect(l, shows, "doc#/a");
+        lab_set(l, "n", i + 1);
+        lab_settle(l);
+        assert_int_equal(lab_stats(l).outside_surface, i + 1);
+        assert_int_equal(lab_env_logged(lab_world(l), told[i]), 1);
+        lab_cancel(l, name);
+        lab_cancel(l, shows);
+    }
+    assert_json(l, "doc", "3");
+}
+
+static hd_status shorten(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "n");
+    return hd_tx_remove(tx, lab_cell(self->at, "list#/2"));
+}
+
+/* C65: what lies below an output is inside, and so is the output itself where it is removed. */
+static void a_write_below_the_output_is_inside(void **state) {
+    lab_set_json(l, "doc", "{\"other\":1}");
+    lab_set_json(l, "list", "[1,2,3]");
+    lab_add(l, .name = "w", .body = write_at, .output = "doc#/a", .declares = "n");
+    lab_add(l, .name = "s", .body = shorten, .output = "list#/2", .declares = "n");
+    lab_effect(l, "show", "doc#/a list#/2");
+    lab_settle(l);
+    assert_json(l, "doc", "{\"a\":{\"x\":0},\"other\":1}");
+    assert_json(l, "list", "[1,2]");
+    assert_int_equal(lab_stats(l).outside_surface, 0);
+}
+
 static hd_status write_nothing(hd_tx *tx, void *ctx) { return HD_OK; }
 static hd_status write_there(hd_tx *tx, void *ctx) {
     return hd_tx_set_int(tx, hd_cell_at(hd_tx_runtime(tx), "main/there"), 1);
@@ -199,6 +246,32 @@ static void a_strict_runtime_refuses_them(void **state) {
     hd_pool *pool;
     hd_pool_open(hd_runtime_heap(rt), &pool);
     assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/there"))));
+    hd_pool_close(pool);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
+static hd_status write_beside(hd_tx *tx, void *ctx) {
+    hd_runtime *rt = hd_tx_runtime(tx);
+    hd_status status = hd_tx_set_int(tx, hd_cell_at(rt, "main/doc#/a"), 1);
+    return status ? status : hd_tx_set_int(tx, hd_cell_at(rt, "main/doc#/b"), 1);
+}
+
+/* hd_options.strict, C65: also beside the output in its document. */
+static void a_strict_runtime_refuses_a_write_beside_the_output(void **state) {
+    hd_runtime *rt;
+    char message[128] = "";
+    hd_options options = { .env = lab_env_of(lab_world(l)), .strict = true };
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    assert_int_equal(hd_runtime_on_error(rt, note_message, message), HD_OK);
+    hd_node_spec spec = {
+        .name = "one", .fn = write_beside, .output = hd_cell_at(rt, "main/doc#/a"), .run_once = true
+    };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(message, "it wrote main/doc#/b, which is none of its outputs");
+    hd_pool *pool;
+    hd_pool_open(hd_runtime_heap(rt), &pool);
+    assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/doc"))));
     hd_pool_close(pool);
     assert_int_equal(hd_close(rt), HD_OK);
 }
@@ -327,6 +400,21 @@ static void a_triggered_reader_promotes_the_materialiser(void **state) {
     assert_seen(l, "both", "9 9");
 }
 
+static double same(const double *in) { return in[0]; }
+
+/* C376: also a reader of what is derived from inside the envelope. */
+static void a_reader_behind_a_clean_node_promotes_the_materialiser(void **state) {
+    add_fill(0);
+    lab_compute(l, "copy", "table#/k0", same);
+    lab_effect(l, "both", "value copy");
+    lab_settle(l);
+    lab_ran(l);
+    lab_set(l, "value", 9);
+    lab_settle(l);
+    assert_ran(l, "fill copy both");
+    assert_seen(l, "both", "9 9");
+}
+
 /* C74: three changes inside the window of a debounced materialiser cost one more run, with the last
  * value. */
 static void a_debounced_materialiser_runs_once_for_three_changes(void **state) {
@@ -438,10 +526,13 @@ int main(void) {
         S(ignored_targets_are_left_out),
         S(a_write_outside_the_surface_is_counted),
         S(a_write_outside_the_surface_is_warned_of_once),
+        S(a_write_beside_the_output_is_outside),
+        S(a_write_below_the_output_is_inside),
         S(one_output_of_two_nodes_is_warned_of),
         S(each_mistake_is_warned_of_by_itself),
         S(an_output_that_a_first_run_does_not_write_is_told),
         S(a_strict_runtime_refuses_them),
+        S(a_strict_runtime_refuses_a_write_beside_the_output),
         S(a_slot_of_the_user_is_no_trespass),
         S(the_trace_lists_what_an_effect_wrote),
         S(a_materialiser_needs_no_reader),
@@ -449,6 +540,7 @@ int main(void) {
         S(an_envelope_makes_no_dependents),
         S(only_the_reader_of_the_changed_key_runs),
         S(a_triggered_reader_promotes_the_materialiser),
+        S(a_reader_behind_a_clean_node_promotes_the_materialiser),
         S(a_debounced_materialiser_runs_once_for_three_changes),
         S(an_envelope_ends_with_its_scope),
         S(writable_inputs_become_envelopes),

@@ -6,6 +6,7 @@
 #include "scheduler/runner/surface.h"
 
 #include "base/env.h"
+#include "value/path.h"
 #include <stdio.h>
 
 enum { CELL_TEXT = 160 };
@@ -21,18 +22,36 @@ static bool note_warned(scheduler *s, node_id id, uint8_t of) {
     return news;
 }
 
-static bool is_declared(const scheduler *s, node_id id, place_id doc) {
+/* Whether an operation changes nothing but the place at `output`, or below it. Where the last element of an array is
+ * removed, the operation is the array's. */
+static bool is_inside(const hd_heap *heap, const op *o, hd_path output) {
+    if (path_is_prefix(heap, output, o->path)) return true;
+    return o->kind == OP_SPLICE && path_parent(heap, output) == o->path &&
+           path_key(heap, output)->index == o->keep;
+}
+
+static bool is_declared(const scheduler *s, node_id id, const op *o) {
     const places *ps = &s->r->places;
-    if (ps->homes.items[place_at(ps, doc)->doc.home].scope != HD_SCOPE_SPACE) return true;
-    for (uint32_t j = 0, out; (out = graph_output(&s->graph, id, j)) != 0; j++)
-        if (place_at(ps, out & ~WRITER_ENVELOPE)->root == doc) return true;
+    if (ps->homes.items[place_at(ps, o->doc)->doc.home].scope != HD_SCOPE_SPACE) return true;
+    for (uint32_t j = 0, out; (out = graph_output(&s->graph, id, j)) != 0; j++) {
+        place_id at = out & ~WRITER_ENVELOPE;
+        if (place_at(ps, at)->root == o->doc && is_inside(s->r->heap, o, place_path(ps, at)))
+            return true;
+    }
     return false;
 }
 
-static hd_status found_outside(scheduler *s, node_id id, place_id doc) {
+/* Without memory for the place the document is named. */
+static void print_target(scheduler *s, const op *o, char *out, size_t size) {
+    place_id at;
+    if (places_inner(&s->r->places, o->doc, o->path, &at)) at = o->doc;
+    hd_cell_print(s->rt, (hd_cell){ at }, out, size);
+}
+
+static hd_status found_outside(scheduler *s, node_id id, const op *o) {
     char name[CELL_TEXT];
     s->stats.outside_surface++;
-    hd_cell_print(s->rt, (hd_cell){ doc }, name, sizeof name);
+    print_target(s, o, name, sizeof name);
     if (s->rt->options.strict) {
         snprintf(s->message, sizeof s->message, "it wrote %s, which is none of its outputs", name);
         return HD_USAGE;
@@ -45,9 +64,9 @@ static hd_status found_outside(scheduler *s, node_id id, place_id doc) {
 
 hd_status surface_check_writes(scheduler *s, node_id id, const hd_tx *tx) {
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < tx->writes.count && !status; i++)
-        if (!is_declared(s, id, tx->writes.items[i].doc))
-            status = found_outside(s, id, tx->writes.items[i].doc);
+    for (uint32_t i = 0; i < tx->ops.count && !status; i++)
+        if (!is_declared(s, id, &tx->ops.items[i].o))
+            status = found_outside(s, id, &tx->ops.items[i].o);
     return status;
 }
 
