@@ -43,7 +43,8 @@ extern "C" {
  *
  *   HD_OK               the run is committed.
  *   HD_PENDING          after hd_tx_suspend: the run ends later.
- *   a transient status  nothing is committed; the node runs again, ten times in all, after growing delays.
+ *   a transient status  nothing is committed; the node runs again, ten times in all, after growing delays; after that
+ *                       once for each change of what it read, until a run succeeds.
  *   HD_NOMEM            nothing is committed and the node stays invalid: this pump does the rest of its work and
  *                       returns HD_NOMEM, and the next pump runs the node again.
  *   any other           nothing is committed, the error handlers are called (hd_runtime_on_error), and the node runs
@@ -245,6 +246,7 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *     that wait for a suspended run                              yes        -      -       yes
  *     whose preflight said HD_PENDING                            -          -      -       -
  *   verdicts of commits                                          -          yes    yes     yes
+ *   hd_transact_later, and posts with an id, until they are over -          yes    yes     yes
  *   messages of the outbox that a channel has refused            -          -      -       -
  *
  * None of them waits for dormant nodes. A graph that does not settle keeps none of them waiting for ever: an event goes

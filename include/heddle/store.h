@@ -187,8 +187,8 @@ HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
  * stored once `fn` is called with HD_OK, or hd_runtime_sync has returned HD_OK. The store refuses it if another writer
  * has changed what it read; hd_transact below runs a refused transaction again. If `fn` is NULL, a refusal is logged
  * with the cell, and the next sync or close returns it. The transaction is gone afterwards, whatever the result. If one
- * of its reads or writes has failed (HD_CYCLE, HD_PENDING, ...), nothing is committed, that status is returned, and
- * `fn` is not called. A commit that changes nothing is not sent to the store, unless it read what a commit of this
+ * of its reads, writes or preconditions has failed (HD_CYCLE, HD_PENDING, HD_KIND, ...), nothing is committed, the
+ * status of the first of them is returned, and `fn` is not called; hd_tx_patch is the exception. A commit that changes nothing is not sent to the store, unless it read what a commit of this
  * runtime wrote that has no verdict yet; `fn` is then called with HD_OK in the next pump. */
 HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 /* Ends the transaction without committing it. */
@@ -242,9 +242,15 @@ enum {
 HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 
 /* Writes. Later reads of this transaction see them at once. HD_KIND and HD_RANGE as for hd_value_set; a
- * failed value is refused with its status. A link on the cell's path is followed (and is a claim like
- * any read); a link at its end is replaced. A write that changes nothing is not sent to the store but becomes a claim:
- * if the commit changes something else, the store refuses it when the cell holds another value by then. */
+ * failed value is refused with its status. A write that fails, also with HD_SYNTAX or HD_USAGE, fails the transaction:
+ * later writes and the commit return its status, so a function that does not look at it commits nothing. To try a write,
+ * use hd_tx_patch. What made a write fail with HD_KIND or HD_RANGE counts as read.
+ *
+ * A link on the cell's path is followed (and is a claim like any read); a link at its end is replaced. A write that
+ * changes nothing is not sent to the store but becomes a claim: if the commit changes something else, the store refuses
+ * it when the cell holds another value by then. Any other write claims nothing of what it replaces. If by then another
+ * writer has put something on its path that it does not fit (a link, a number), the commit is accepted without this
+ * one write; a transaction that must not lose it reads the cell first. */
 HD_API HD_INLINE_ hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
 HD_API HD_INLINE_ hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);
@@ -257,11 +263,12 @@ HD_API hd_status hd_tx_remove(hd_tx *tx, hd_cell cell);
 HD_API hd_status hd_tx_append(hd_tx *tx, hd_cell cell, hd_value item);
 HD_API hd_status hd_tx_increment(hd_tx *tx, hd_cell cell, hd_value by);
 /* A list of {"op": "set"|"remove"|"append"|"increment", "path": "/...", "value": ...}, paths
- * relative to the cell. All or nothing. */
+ * relative to the cell. All or nothing: a patch that is malformed or does not fit (HD_SYNTAX, HD_KIND, HD_RANGE,
+ * HD_LIMIT, HD_USAGE) leaves no write, and the transaction goes on. */
 HD_API hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error);
 
 /* Preconditions: the store checks them when it decides about the commit, and refuses it if one does not hold
- * (HD_EXISTS, HD_HASH_DIFFERS). */
+ * (HD_EXISTS, HD_HASH_DIFFERS). A call that fails fails the transaction, as a write. */
 HD_API hd_status hd_tx_require_absent(hd_tx *tx, hd_cell document);
 HD_API hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v);
 
@@ -374,7 +381,8 @@ typedef struct hd_store_stats {
     uint64_t seals;        /* commits of derived state */
     uint64_t walked;       /* index entries visited to find what a change concerns */
     uint64_t pending;      /* commits without a verdict now */
-    uint64_t reserved_[8]; /* room for later members; zero */
+    uint64_t repeating;    /* calls of hd_transact_later, and named posts, that are not over */
+    uint64_t reserved_[7]; /* room for later members; zero */
 } hd_store_stats;
 HD_API void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out);
 

@@ -17,6 +17,7 @@
 #define TURNS_MAX   10000
 #define WINDOWS_MAX 100  /* of debounces and throttles, that idle waits for */
 #define VERDICT_MS  1000 /* of real time, that a verdict may take */
+#define REPEAT_MS   4    /* steps in which idle waits for transactions that are tried again */
 #define WAITS_MAX   10   /* waits of a second without a deadline, in a row: then the test ends */
 #define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
 
@@ -349,6 +350,25 @@ static void until_idle(hd_lab *lab) {
     }
 }
 
+/* Whether hd_transact_later, or a post with an id, is not over in one of the runtimes. */
+static bool is_repeating(const hd_lab *lab) {
+    for (const lab_runtime *r = lab->runtimes; r; r = r->next) {
+        hd_store_stats stats;
+        hd_runtime_store_stats(r->rt, &stats);
+        if (!r->held && stats.repeating) return true;
+    }
+    return false;
+}
+
+static void until_over(hd_lab *lab) {
+    until_idle(lab);
+    for (int look = 0; is_repeating(lab); look++) {
+        if (look == TURNS_MAX) hd_lab_fail("a transaction is tried again and again");
+        hd_lab_advance_ms(lab, REPEAT_MS);
+        until_idle(lab);
+    }
+}
+
 /* The end of the first window that a live node waits for which has run before. */
 static bool find_window(const hd_node_info *info, void *ctx) {
     uint64_t *first = ctx;
@@ -367,8 +387,8 @@ static bool await_window(hd_lab *lab) {
 }
 
 void hd_lab_idle(hd_lab *lab) {
-    until_idle(lab);
-    for (int i = 0; i < WINDOWS_MAX && await_window(lab); i++) until_idle(lab);
+    until_over(lab);
+    for (int i = 0; i < WINDOWS_MAX && await_window(lab); i++) until_over(lab);
 }
 
 void hd_lab_advance_ms(hd_lab *lab, uint64_t ms) { hd_lab_env_advance_ms(lab->world, ms); }

@@ -151,8 +151,8 @@ static hd_cell given(hd_build *b, const char *name, hd_value otherwise) {
  * without. */
 static hd_cell supply(hd_build *b, const char *name, hd_cell cell, hd_value v) {
     assert(cell.id && hd_value_exists(v));
+    if (b->of->opened && b->all->rt->options.read_only) return cell;
     hd_status status = hd_tx_set(b->tx, cell, v);
-    if (status == HD_READ_ONLY && b->of->opened) return cell;
     b->of->supplied = true;
     return status ? hd_build_fail(b, status, "%s: %s", name, hd_status_text(status)) : cell;
 }

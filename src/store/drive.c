@@ -635,6 +635,7 @@ void hd_runtime_store_stats(const hd_runtime *rt, hd_store_stats *out) {
     out->places = ps->count - 1 - ps->freed;
     out->walked = ps->walked;
     out->pending = rt->r.pending_count;
+    out->repeating = list_count(&rt->repeating);
 }
 
 hd_status hd_store_checkpoint(hd_runtime *rt, hd_error *error) {

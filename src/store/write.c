@@ -3,7 +3,8 @@
  * Each write is applied at once to the transaction's own version of the document, so that later
  * reads see it, and remembered as an operation, which is what travels. A write that changes nothing
  * does not travel. It leaves a claim instead: the commit stands only if the place still holds that
- * value when the commit is admitted (decision 0042). */
+ * value when the commit is admitted (decision 0042). A write that fails fails the transaction, except in a patch
+ * (decision 0400). */
 #include "store/runtime.h"
 #include "store/tx.h"
 
@@ -191,6 +192,22 @@ static hd_status elide(hd_tx *tx, place_id at) {
     return tx_note_claim(tx, at);
 }
 
+/* The operation did not fit what is there. A body that gives up because of that, or does something else instead, has
+ * read the place, and the nearest one above it that exists: a value of another kind, or an array that is too short.
+ * Both are dependencies and claims. */
+static hd_status note_misfit(hd_tx *tx, place_id at, hd_status status) {
+    const places *ps = &tx->r->places;
+    if (status != HD_KIND && status != HD_RANGE) return status;
+    hd_status noted = tx_note_place(tx, at, HD_READ_SHAPE);
+    while (!noted && !place_is_doc(ps, at)) {
+        at = place_at(ps, at)->in.parent;
+        if (!place_is_doc(ps, at) && value_is_absent(tx_peek(tx, at))) continue;
+        noted = tx_note_place(tx, at, HD_READ_SHAPE);
+        break;
+    }
+    return noted ? noted : status;
+}
+
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep) {
     assert(at && (tx->flags & TX_OPEN));
     hd_status status = writable(tx, v);
@@ -207,6 +224,7 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     if (!w || tx->failed) return tx_fail(tx, HD_NOMEM);
     if (kind == OP_REMOVE && in_array(tx, w, path)) status = remove_element(tx, w, at);
     else status = apply(tx, w, kind, path, v, keep);
+    if (status) status = note_misfit(tx, at, status);
     if (status == HD_NOMEM) tx_fail(tx, status);
     return status;
 }
@@ -261,6 +279,12 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
     return misfit(tx, cell, tx_write_op(tx, kind, at, v, 0));
 }
 
+/* What a public write returns. A body that does not look at the status must not commit without the write. */
+static hd_status written(hd_tx *tx, hd_status status) {
+    if (status && !tx->failed && !(tx->flags & TX_READ_ONLY)) tx_fail(tx, status);
+    return status;
+}
+
 /* A first write of a whole document: kept in two words until the commit, which has a short way for it. */
 static bool is_single(const hd_tx *tx, hd_cell cell) {
     if (tx->flags & ~(uint32_t)(TX_OPEN | TX_DIVERGED | TX_BUSY | TX_ELIDED) || tx_has_output(tx))
@@ -298,9 +322,11 @@ static hd_status set_single(hd_tx *tx, hd_cell cell, hd_value v) {
 hd_status hd_tx_set_otherwise_(hd_tx *tx, hd_cell cell, hd_value v) {
     bool single = cell.id == tx->front.out || (is_single(tx, cell) && load_single(tx, cell.id));
     if (single && value_exists(v)) return set_single(tx, cell, v);
-    if (value_is_absent(v))
-        return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored: remove the cell instead");
-    return write_cell(tx, cell, OP_SET, v);
+    hd_status status =
+        value_is_absent(v)
+            ? runtime_fail(tx->rt, HD_KIND, "absent cannot be stored: remove the cell instead")
+            : write_cell(tx, cell, OP_SET, v);
+    return written(tx, status);
 }
 
 extern inline hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v); /* inline in the header */
@@ -310,8 +336,7 @@ hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json) {
     hd_pool *pool = tx_pool(tx);
     if (!pool) return HD_NOMEM;
     hd_value v = hd_json_parse(pool, json, strlen(json), &tx->r->error);
-    if (value_is_failed(v)) return hd_value_status(v);
-    return hd_tx_set(tx, cell, v);
+    return value_is_failed(v) ? written(tx, hd_value_status(v)) : hd_tx_set(tx, cell, v);
 }
 
 hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i) {
@@ -326,20 +351,24 @@ hd_status hd_tx_set_text(hd_tx *tx, hd_cell cell, const char *text) {
 }
 
 hd_status hd_tx_remove(hd_tx *tx, hd_cell cell) {
-    return write_cell(tx, cell, OP_REMOVE, value_absent());
+    return written(tx, write_cell(tx, cell, OP_REMOVE, value_absent()));
 }
 
 hd_status hd_tx_append(hd_tx *tx, hd_cell cell, hd_value item) {
-    if (value_is_absent(item)) return runtime_fail(tx->rt, HD_KIND, "absent cannot be stored");
-    return write_cell(tx, cell, OP_APPEND, item);
+    hd_status status = value_is_absent(item)
+                           ? runtime_fail(tx->rt, HD_KIND, "absent cannot be stored")
+                           : write_cell(tx, cell, OP_APPEND, item);
+    return written(tx, status);
 }
 
 hd_status hd_tx_increment(hd_tx *tx, hd_cell cell, hd_value by) {
     hd_kind kind = hd_value_kind(by);
-    if (kind != HD_KIND_INT && kind != HD_KIND_DOUBLE)
-        return runtime_fail(tx->rt, HD_KIND, "an increment is a number, not %s",
-                            hd_kind_name(kind));
-    return write_cell(tx, cell, OP_INCREMENT, by);
+    bool number = kind == HD_KIND_INT || kind == HD_KIND_DOUBLE;
+    hd_status status =
+        number || value_is_failed(by)
+            ? write_cell(tx, cell, OP_INCREMENT, by)
+            : runtime_fail(tx->rt, HD_KIND, "an increment is a number, not %s", hd_kind_name(kind));
+    return written(tx, status);
 }
 
 /* ---- patches */
@@ -432,7 +461,8 @@ hd_status hd_tx_require_absent(hd_tx *tx, hd_cell document) {
     const hd_schema *schema;
     place_id at = runtime_place(tx->rt, document, &schema);
     if (!at || !place_is_doc(&tx->r->places, at))
-        return runtime_fail(tx->rt, HD_USAGE, "only a whole document can be required absent");
+        return written(
+            tx, runtime_fail(tx->rt, HD_USAGE, "only a whole document can be required absent"));
     return require(tx, (precondition){ .kind = PRE_ABSENT, .place = at });
 }
 
@@ -444,10 +474,10 @@ hd_status tx_forget(hd_tx *tx, place_id doc) {
 hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v) {
     const hd_schema *schema;
     place_id at = runtime_place(tx->rt, cell, &schema);
-    if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
     precondition pre = { .kind = PRE_EQUAL, .place = at };
-    hd_status status = id_digest(v, pre.hash);
-    return status ? status : require(tx, pre);
+    hd_status status =
+        at ? id_digest(v, pre.hash) : runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    return status ? written(tx, status) : require(tx, pre);
 }
 
 static hd_status meta_cell(hd_tx *tx, hd_cell document, const char *key, place_id *out) {
@@ -468,14 +498,16 @@ static hd_status meta_cell(hd_tx *tx, hd_cell document, const char *key, place_i
 hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value v) {
     place_id at;
     hd_status status = meta_cell(tx, document, key, &at);
-    if (status) return status;
-    return write_cell(tx, (hd_cell){ at }, value_is_absent(v) ? OP_REMOVE : OP_SET, v);
+    if (!status)
+        status = write_cell(tx, (hd_cell){ at }, value_is_absent(v) ? OP_REMOVE : OP_SET, v);
+    return written(tx, status);
 }
 
 hd_status hd_tx_set_kind(hd_tx *tx, hd_cell document, const char *kind) {
     hd_pool *pool = tx_pool(tx);
     if (strlen(kind) >= KIND_SIZE)
-        return runtime_fail(tx->rt, HD_LIMIT, "a kind has at most %d bytes", KIND_SIZE - 1);
+        return written(
+            tx, runtime_fail(tx->rt, HD_LIMIT, "a kind has at most %d bytes", KIND_SIZE - 1));
     return pool ? hd_tx_set_meta(tx, document, "kind", hd_string(pool, kind)) : HD_NOMEM;
 }
 

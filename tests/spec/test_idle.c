@@ -168,6 +168,40 @@ static void events_in_line(void **state) {
     assert_int_equal(outcome, HD_CLOSED);
 }
 
+static hd_status add_one(hd_tx *tx, void *ctx) {
+    (void)ctx;
+    return hd_tx_increment(tx, hd_cell_at(hd_tx_runtime(tx), "main/n"), hd_int(NULL, 1));
+}
+static void keep_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
+
+/* Transactions that are tried again hold sync, close and hd_lab_idle, and neither idle nor settle. */
+static void transactions_that_are_tried_again(void **state) {
+    (void)state;
+    hd_status verdict = HD_PENDING;
+    hd_lab_runtime(lab, "other");
+    hd_lab_refuse(rt, HD_STALE, 12);
+    assert_int_equal(hd_transact_later(rt, add_one, NULL, keep_verdict, &verdict), HD_OK);
+    hd_lab_pump(rt);
+    assert_true(hd_runtime_is_idle(rt));
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_equal(verdict, HD_PENDING);
+    hd_lab_idle(lab);
+    assert_int_equal(verdict, HD_OK);
+    hd_lab_expect_cell(rt, "main/n", "1");
+
+    verdict = HD_PENDING;
+    hd_lab_refuse(rt, HD_STALE, 12);
+    assert_int_equal(hd_transact_later(rt, add_one, NULL, keep_verdict, &verdict), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    assert_int_equal(verdict, HD_OK);
+
+    verdict = HD_PENDING;
+    hd_lab_refuse(rt, HD_STALE, 12);
+    assert_int_equal(hd_transact_later(rt, add_one, NULL, keep_verdict, &verdict), HD_OK);
+    hd_lab_runtime_close(rt);
+    assert_int_equal(verdict, HD_OK);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, open_lab, close_lab)
 
 int main(void) {
@@ -177,6 +211,7 @@ int main(void) {
         T(close_does_not_wait_for_windows),
         T(retries_of_what_was_refused),
         T(events_in_line),
+        T(transactions_that_are_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

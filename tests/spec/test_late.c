@@ -58,6 +58,17 @@ static void a_post_without_an_id_is_stored(void **state) {
     assert_int_equal(stored_status, HD_OK);
 }
 
+/* Idle: hd_lab_idle waits for a post with an id, which has to read whether the event is there already. */
+static void a_post_with_an_id_is_stored(void **state) {
+    hd_runtime *a = hd_lab_runtime(lab, "a");
+    hd_send_options named = { .id = "one", .done = tell_stored };
+    assert_int_equal(hd_event_post(a, hd_cell_at(a, "main/clicks"), hd_null(), &named, NULL),
+                     HD_OK);
+    hd_lab_idle(lab);
+    assert_int_equal(stored_count, 1);
+    assert_int_equal(stored_status, HD_OK);
+}
+
 static void a_handler_registered_later_takes_what_was_posted(void **state) {
     hd_runtime *a = hd_lab_runtime(lab, "a");
     post(a, 1);
@@ -211,6 +222,7 @@ static void a_failed_event_waits_for_a_handler_of_its_stream(void **state) {
     (void)hd_lab_failures(b);
 }
 
+/* Each time once: no firing is refused. */
 static void a_periodic_event_fires(void **state) {
     hd_runtime *a = hd_lab_runtime(lab, "a");
     handle(a);
@@ -225,6 +237,9 @@ static void a_periodic_event_fires(void **state) {
     assert_int_equal(hd_runtime_sync(a), HD_OK);
     hd_lab_settle(lab);
     assert_string_equal(hd_lab_get(a, "main/got"), "[1,1,1,1]");
+    hd_store_stats stats;
+    hd_runtime_store_stats(a, &stats);
+    assert_int_equal(stats.rejected, 0);
 }
 
 int main(void) {
@@ -237,6 +252,7 @@ int main(void) {
         T(each_is_handled_once_though_two_programs_take_it),
         T(a_failed_event_waits_for_a_handler_of_its_stream),
         T(a_periodic_event_fires),
+        T(a_post_with_an_id_is_stored),
     };
     return cmocka_run_group_tests_name("late", tests, NULL, NULL);
 }

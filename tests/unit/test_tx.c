@@ -50,20 +50,124 @@ static void an_aborted_transaction_leaves_nothing(void **state) {
 }
 
 static void a_write_that_does_not_fit_says_so_and_changes_nothing(void **state) {
+    static const struct {
+        const char *script;
+        hd_status status;
+    } writes[] = { { "set n#/x/y 1", HD_KIND },
+                   { "append n#/x 1", HD_KIND },
+                   { "set n#/l/7 1", HD_RANGE },
+                   { "increment n#/l 1", HD_KIND } };
     lab_write(a, "n", "{\"x\":1,\"l\":[1]}");
-    hd_tx *tx = begin(a);
-    assert_status(lab_script(a, tx, "set n#/x/y 1", NULL), HD_KIND);
-    assert_non_null(strstr(hd_runtime_error(hd_tx_runtime(tx))->message, "n#/x/y: "));
-    assert_status(lab_script(a, tx, "append n#/x 1", NULL), HD_KIND);
-    assert_status(lab_script(a, tx, "set n#/l/7 1", NULL), HD_RANGE);
-    assert_status(lab_script(a, tx, "increment n#/l 1", NULL), HD_KIND);
-    assert_status(hd_tx_increment(tx, lab_cell(a, "n#/x"), hd_string(hd_tx_pool(tx), "1")),
-                  HD_KIND);
-    assert_status(hd_tx_set(tx, lab_cell(a, "n"), (hd_value){ 0 }), HD_KIND);
-    assert_status(hd_tx_set_json(tx, lab_cell(a, "n"), "{"), HD_SYNTAX);
-    assert_sees(tx, a, "n", "{\"l\":[1],\"x\":1}");
-    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        hd_tx *tx = begin(a);
+        assert_status(lab_script(a, tx, writes[i].script, NULL), writes[i].status);
+        assert_non_null(strstr(hd_runtime_error(hd_tx_runtime(tx))->message, "n#/"));
+        assert_sees(tx, a, "n", "{\"l\":[1],\"x\":1}");
+        hd_tx_abort(tx);
+    }
     assert_cell(a, "n", "{\"l\":[1],\"x\":1}");
+}
+
+/* A write or precondition that cannot be made, one for each way to fail. */
+static hd_status fail_to_write(hd_tx *tx, int way) {
+    hd_cell n = lab_cell(a, "n"), none = { 0 };
+    hd_pool *pool = hd_tx_pool(tx);
+    switch (way) {
+    case 0: return hd_tx_set_int(tx, lab_cell(a, "n#/x/y"), 1);
+    case 1: return hd_tx_append(tx, lab_cell(a, "n#/x"), hd_null());
+    case 2: return hd_tx_set_int(tx, lab_cell(a, "n#/l/7"), 1);
+    case 3: return hd_tx_increment(tx, lab_cell(a, "n#/x"), hd_string(pool, "1"));
+    case 4: return hd_tx_set(tx, n, (hd_value){ 0 });
+    case 5: return hd_tx_set_json(tx, n, "{");
+    case 6: return hd_tx_set_int(tx, none, 1);
+    case 7: return hd_tx_remove(tx, none);
+    case 8: return hd_tx_append(tx, n, (hd_value){ 0 });
+    case 9:
+        return hd_tx_set_kind(tx, n,
+                              "a kind that has more bytes than a kind can have, by one!!!!!!!!!!");
+    case 10: return hd_tx_set_meta(tx, none, "label", hd_null());
+    case 11: return hd_tx_require_absent(tx, lab_cell(a, "n#/x"));
+    case 12: return hd_tx_require_equal(tx, none, hd_null());
+    case 13: return hd_tx_set_int(tx, lab_cell(a, "ring#/a/b"), 1);
+    case 14: return hd_tx_set(tx, n, hd_array_append(pool, hd_null(), hd_null()));
+    default: return HD_OK;
+    }
+}
+
+/* C374: whoever does not look commits nothing, and hears of it in the end. */
+static void a_write_that_fails_fails_its_transaction(void **state) {
+    lab_write(a, "n", "{\"x\":1,\"l\":[1]}");
+    lab_write(a, "ring", "{\"a\":{\"$link\":{\"id\":\"ring\",\"path\":\"/a\"}}}");
+    lab_settle(l);
+    hd_status status = HD_NOMEM;
+    for (int way = 0; status; way++) {
+        hd_tx *tx = begin(a);
+        assert_status(hd_tx_set_int(tx, lab_cell(a, "m"), way), HD_OK);
+        status = fail_to_write(tx, way);
+        assert_int_equal(status == HD_OK, way == 15);
+        assert_status(hd_tx_set_int(tx, lab_cell(a, "o"), way), status);
+        assert_status(hd_tx_commit(tx, NULL, NULL), status);
+        lab_settle(l);
+        assert_cell(a, "m", status ? "-" : "15");
+        assert_cell(b, "o", status ? "-" : "15");
+    }
+}
+
+/* C374: a patch may be tried. */
+static void a_patch_that_does_not_fit_leaves_the_transaction_as_it_was(void **state) {
+    static const char *const patches[] = { "[{\"op\":\"set\",\"path\":\"/x/y\",\"value\":1}]",
+                                           "[{\"op\":\"append\",\"path\":\"/x\",\"value\":1}]",
+                                           "[{\"op\":\"set\",\"path\":\"/l/7\",\"value\":1}]",
+                                           "[{\"op\":\"move\"}]", "{}" };
+    lab_write(a, "n", "{\"x\":1,\"l\":[1]}");
+    for (size_t i = 0; i < sizeof patches / sizeof *patches; i++) {
+        hd_tx *tx = begin(a);
+        hd_value patch = hd_json_parse(hd_tx_pool(tx), patches[i], strlen(patches[i]), NULL);
+        assert_int_not_equal(hd_tx_patch(tx, lab_cell(a, "n"), patch, NULL), HD_OK);
+        assert_status(hd_tx_set_int(tx, lab_cell(a, "m"), (int64_t)i), HD_OK);
+        assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    }
+    assert_cell(a, "m", "4");
+    assert_cell(a, "n", "{\"l\":[1],\"x\":1}");
+}
+
+/* store.h, 0042: a blind write below what another writer has made a link of is left out; the rest of the commit stands. */
+static void a_blind_write_below_a_new_link_is_left_out(void **state) {
+    lab_write(a, "n", "{\"l\":{\"x\":0}}");
+    lab_write(a, "to", "{\"x\":5}");
+    lab_settle(l);
+    lab_do(b, "set n#/l {\"$link\":{\"id\":\"to\"}}");
+    lab_pump(b);
+    lab_fate *fate = lab_do(a, "set n#/l/x 1; set m 1");
+    lab_settle(l);
+    assert_fate(fate, HD_OK);
+    assert_cell(a, "m", "1");
+    assert_cell(a, "n#/l/x", "5");
+    assert_cell(b, "to", "{\"x\":5}");
+}
+
+static void keep_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
+
+/* C375: whoever tried it has read what it did not fit. */
+static void what_a_write_did_not_fit_is_a_claim(void **state) {
+    lab_write(a, "n", "{\"x\":1,\"l\":[1]}");
+    lab_settle(l);
+    static const char *const tried[] = { "/x/y", "/l/2" }, *const written[] = { "set n#/x {}",
+                                                                                "append n#/l 2" };
+    for (int i = 0; i < 2; i++) {
+        char patch[80];
+        hd_status verdict = HD_PENDING;
+        hd_tx *tx = begin(a);
+        snprintf(patch, sizeof patch, "[{\"op\":\"set\",\"path\":\"%s\",\"value\":1}]", tried[i]);
+        hd_value v = hd_json_parse(hd_tx_pool(tx), patch, strlen(patch), NULL);
+        assert_int_not_equal(hd_tx_patch(tx, lab_cell(a, "n"), v, NULL), HD_OK);
+        assert_status(hd_tx_set_int(tx, lab_cell(a, "m"), i), HD_OK);
+        lab_do(b, written[i]);
+        lab_pump(b);
+        assert_status(hd_tx_commit(tx, keep_verdict, &verdict), HD_OK);
+        lab_settle(l);
+        assert_status(verdict, HD_STALE);
+    }
 }
 
 static void an_increment_beyond_64_bits_is_refused(void **state) {
@@ -250,6 +354,8 @@ static void a_cycle_of_links_is_reported(void **state) {
     assert_non_null(strstr(hd_runtime_error(lab_rt(a))->message, "cycle"));
     hd_tx *tx = begin(a);
     assert_status(lab_script(a, tx, "set n#/x 1", NULL), HD_CYCLE);
+    hd_tx_abort(tx);
+    tx = begin(a);
     assert_status(lab_script(a, tx, "raw n; set n 1", NULL), HD_OK); /* the way out */
     assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
     assert_cell(a, "n", "1");
@@ -437,6 +543,10 @@ int main(void) {
         T(a_transaction_reads_its_own_writes),
         T(an_aborted_transaction_leaves_nothing),
         T(a_write_that_does_not_fit_says_so_and_changes_nothing),
+        T(a_write_that_fails_fails_its_transaction),
+        T(a_patch_that_does_not_fit_leaves_the_transaction_as_it_was),
+        T(what_a_write_did_not_fit_is_a_claim),
+        T(a_blind_write_below_a_new_link_is_left_out),
         T(an_increment_beyond_64_bits_is_refused),
         T(a_transaction_of_many_documents_and_reads_works),
         T(a_patch_is_all_or_nothing),
