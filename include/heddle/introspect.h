@@ -98,9 +98,9 @@ typedef struct hd_scheduler_stats {
     uint64_t passes, iterations; /* an iteration is one sweep of a pass through the order */
     uint64_t failures;           /* runs whose failure was reported to the error handlers */
     uint64_t retries;            /* runs made again after a transient failure */
-    uint64_t stale_retries;      /* runs made again because their commit was stale */
-    uint64_t runs, effect_runs;  /* completed; of those, of effects */
-    uint64_t marks;              /* times that a change marked a reader invalid */
+    uint64_t stale_retries; /* runs made again because the store refused their commit or result */
+    uint64_t runs, effect_runs; /* completed; of those, of effects */
+    uint64_t marks;             /* times that a change marked a reader invalid */
     uint64_t suppressed; /* times that it did not: the change was the reader's own or its group's */
     uint64_t filtered;   /* times that a pass skipped an invalid node that was not eligible yet */
     uint64_t read_deltas;     /* runs that read other cells than the run before */

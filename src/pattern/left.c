@@ -17,7 +17,7 @@
 #include "store/tx.h"
 #include "value/key.h"
 
-#define LEFT_SLICE 256 /* documents that one pump removes */
+#define LEFT_SLICE 256 /* documents that one transaction removes */
 #define LATELY     16  /* notes that was_noted looks back */
 
 /* Whether the build has given the document its name: nodes that a program registers may write elsewhere. */
@@ -100,32 +100,48 @@ static hd_status remove_one(hd_tx *tx, place_id doc) {
     return status ? status : tx_write_op(tx, OP_DELETE, meta, value_absent(), 0);
 }
 
-/* Refused: another program has written one of them since. They stay, as after a kill. No sync of the program is to
- * return this: it is no commit of the program's. */
-static void told(hd_status status, void *ctx) { (void)status, (void)ctx; }
+/* ---- the removal */
 
-static hd_status remove_some(patterns *all, const place_id *docs, uint32_t count) {
-    const places *ps = &all->rt->r.places;
-    hd_tx *tx;
-    hd_status status = hd_tx_begin(all->rt, &tx);
-    if (status) return status;
-    for (uint32_t i = 0; i < count && !status; i++)
-        if (!place_at(ps, docs[i])->doc.writer) status = remove_one(tx, docs[i]);
-    if (!status) return hd_tx_commit(tx, told, NULL);
-    hd_tx_abort(tx);
+typedef struct leaving {
+    patterns *all;
+    uint32_t count;
+    place_id docs[]; /* referenced */
+} leaving;
+
+static hd_status remove_some(hd_tx *tx, void *ctx) {
+    const leaving *l = ctx;
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < l->count && !status; i++)
+        if (!tx_place(tx, l->docs[i])->doc.writer) status = remove_one(tx, l->docs[i]);
     return status;
 }
 
+static void end_leaving(hd_status status, void *ctx) {
+    leaving *l = ctx;
+    const hd_env *env = l->all->env;
+    if (status)
+        env_log(env, HD_LOG_WARN, "documents of rows that have left a list stay: %s",
+                hd_status_text(status));
+    for (uint32_t i = 0; i < l->count; i++) place_unref(&l->all->rt->r.places, l->docs[i]);
+    env_free(env, l, sizeof *l + l->count * sizeof *l->docs);
+}
+
+/* The last `count` documents of the list. */
+static leaving *take_last(patterns *all, uint32_t count) {
+    leaving *l = env_new(all->env, sizeof *l + count * sizeof *l->docs);
+    if (!l) return NULL;
+    *l = (leaving){ .all = all, .count = count };
+    all->left.count -= count;
+    memcpy(l->docs, all->left.items + all->left.count, count * sizeof *l->docs);
+    return l;
+}
+
+/* Refused: another program has written one of them since, or a commit of ours on which the removal stood was refused. It
+ * is tried again; so is one that needs a document that is on its way. */
 void left_work_off(patterns *all) {
     if (!all->left.count || all->rt->open) return;
-    uint32_t count = all->left.count < LEFT_SLICE ? all->left.count : LEFT_SLICE;
-    const place_id *docs = &all->left.items[all->left.count - count];
-    hd_status status = remove_some(all, docs, count);
-    all->left_wait = status == HD_PENDING;
-    if (all->left_wait) return; /* one is on its way: the pump that takes it goes on */
-    if (status)
-        env_log(all->env, HD_LOG_WARN, "documents of rows that have left a list stay: %s",
-                hd_status_text(status));
-    for (uint32_t i = 0; i < count; i++) place_unref(&all->rt->r.places, docs[i]);
-    all->left.count -= count;
+    leaving *l = take_last(all, all->left.count < LEFT_SLICE ? all->left.count : LEFT_SLICE);
+    if (!l) return; /* the next pump tries again */
+    hd_status status = hd_transact_later(all->rt, remove_some, l, end_leaving, l);
+    if (status) end_leaving(status, l);
 }

@@ -220,7 +220,6 @@ struct patterns {
     list running;              /* all pieces, in order of start */
     list due;                  /* pieces to stop or build in the next pump; idle waits for them */
     VEC(place_id) left;        /* documents to be removed; referenced (left.c) */
-    bool left_wait;            /* one of them has to arrive first */
     uint64_t started;          /* how many pieces this runtime has started */
     uint32_t building;         /* how many pieces' functions are on the stack */
     list launches, replies;    /* without a verdict */

@@ -49,7 +49,7 @@ static void prepare(void *ctx) {
 
 static uint64_t deadline(const void *ctx) {
     const patterns *all = ctx;
-    if (!list_empty(&all->due) || (all->left.count && !all->left_wait)) return 0;
+    if (!list_empty(&all->due) || all->left.count) return 0;
     return all->fetcher_deadline ? all->fetcher_deadline(all->fetcher) : UINT64_MAX;
 }
 

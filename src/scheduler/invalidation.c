@@ -13,6 +13,8 @@ void invalidation_mark_special(scheduler *s, node_id id, bool was_invalid) {
         s->stats.filtered += waits && !node_is_eligible(&s->graph, n);
     }
     if (!(n->flags & NODE_MATERIALISER) || was_invalid) return;
+    if (n->pos < s->waiting_low) s->waiting_low = n->pos;
+    s->upstream_epoch++; /* what is downstream of it is not up to date */
     /* It waits for idle priority; without memory for the list of those that do, it runs with the others. */
     if (!vec_push(s->env, &s->waiting, id)) {
         n->flags |= NODE_PROMOTED;

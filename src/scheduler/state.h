@@ -81,6 +81,7 @@ typedef struct cold {
     place_id missing;   /* the document that the node waits for; 0: none */
     list_node awaiting; /* linked while `missing` is set: in scheduler.awaiting */
     uint8_t warned;     /* what surface.c has warned of */
+    bool gave_up;       /* RETRIES_MAX transient failures in a row, and no success since */
     bool
         rereads; /* a sink with a group: a commit of the group marks it, too; by scheduler_sink.c */
     bool quiet;  /* invalid by such commits alone: its next run does not call the sink's function */
@@ -219,6 +220,8 @@ typedef struct scheduler {
     bool behind;            /* something below the cursor may be runnable; by runner and settle */
     VEC(node_id) requested; /* nodes with NODE_DEMANDED, and pulls */
     VEC(node_id) waiting;   /* invalid materialisers that wait for idle priority */
+    uint32_t waiting_low;   /* none of `waiting` has a lower position */
+    uint64_t waiting_moves; /* graph.repaired_nodes when waiting_low was found */
     VEC(node_id) backed;    /* nodes with gate.backed: with a backoff, or in a round */
     uint32_t deferred_passes;   /* passes in a row that ended at the limit of sweeps */
     uint64_t episode;           /* how often the runtime has become idle */

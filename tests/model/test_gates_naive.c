@@ -33,14 +33,15 @@ typedef struct twin {
     uint64_t quiet_since;        /* of its debounce; 0: no window is open */
     uint64_t last_run;           /* of its throttle; 0: none that counts */
     uint32_t fails;              /* transient failures to come */
-    uint32_t in_a_row;           /* that it has had since its last success */
-    uint32_t retries;            /* the same, forgotten after a while */
-    uint64_t retry_ns;           /* of its last retry; 0: none */
-    bool drawn;                  /* in this step: the model does not know retry_ns yet */
-    hd_run *run;                 /* suspended; NULL */
-    bool stale;                  /* what it read has changed since it was suspended */
-    bool owed;                   /* a retry after that: changes do not make it wait again */
-    int begun, expected;         /* bodies in this step */
+    uint32_t in_a_row; /* that it has had since its last success, or since it was given up */
+    bool gave_up;     /* ten in a row, and no success since: a failure is not followed by a retry */
+    uint32_t retries; /* the same, forgotten after a while */
+    uint64_t retry_ns;   /* of its last retry; 0: none */
+    bool drawn;          /* in this step: the model does not know retry_ns yet */
+    hd_run *run;         /* suspended; NULL */
+    bool stale;          /* what it read has changed since it was suspended */
+    bool owed;           /* a retry after that: changes do not make it wait again */
+    int begun, expected; /* bodies in this step */
 } twin;
 
 typedef struct held {
@@ -117,6 +118,7 @@ static void change(int cell) {
 static void completed(twin *t) {
     t->invalid = t->owed = false;
     t->in_a_row = t->retries = 0;
+    t->gave_up = false;
     t->retry_ns = 0;
     t->ran = true;
     t->last_run = t->throttle ? now : 0;
@@ -138,12 +140,13 @@ static void expect_run(twin *t) {
     t->quiet_since = 0;
     for (uint32_t left = t->fails; left && !given_up; left--) {
         t->expected++;
-        given_up = ++t->in_a_row == RETRIES_MAX;
+        given_up = ++t->in_a_row == RETRIES_MAX || t->gave_up;
         if (!given_up && !retried_at_once(t)) return;
     }
     if (!given_up) t->expected++;
     if (given_up || !t->asynchronous) completed(t);
     else t->invalid = t->stale = false;
+    t->gave_up |= given_up;
 }
 
 /* 0.8 ms before the first retry, doubling to a second; after failures as if there had been three more. */
@@ -286,7 +289,9 @@ static void act(void) {
     case 3: set_debounce(t); break;
     case 4: set_throttle(t); break;
     case 5: begin_or_end_hold(&holds[below(HOLDS)]); break;
-    case 6: t->fails = 1 + below(below(8) ? 4 : 14); break;
+    case 6:
+        if (t->fails < RETRIES_MAX) t->fails = 1 + below(below(8) ? 4 : 30);
+        break;
     case 7: t->asynchronous = !t->asynchronous; break;
     case 8:
     case 9: resume(t); break;
@@ -299,7 +304,7 @@ static void act(void) {
         assert_int_equal(hd_trace_enable(rt, below(2) ? HD_TRACE_ALL : 0), HD_OK);
         break;
     default:
-        now += 1 + below(40);
+        now += 1 + below(below(8) ? 40 : 1500);
         lab_env_advance_ms(lab_world(l), now - 1 - lab_now_ms(l));
         break;
     }

@@ -3,7 +3,7 @@
  * Small acyclic graphs over a few source cells: computations that read all their inputs, choose among them,
  * or follow from one to the next, so that a run discovers several writers; computations that fail for some
  * values, after they have read more than before; runs that are suspended, and end later in any order, with a
- * result or a failure; effects that write what others read; handlers; sinks; pulls. Nodes come and go, also
+ * result or a failure; materialisers; effects that write what others read; handlers; sinks; pulls. Nodes come and go, also
  * while they are suspended. The program writes several sources at once, and between the slices of a pass.
  *
  * The model is the definition: what a computation's value is, given the sources, computed from scratch. Cells
@@ -32,7 +32,7 @@ typedef enum kind { ADDS, CHOOSES, FOLLOWS, FAILS, KINDS } kind;
 
 typedef struct twin {
     struct model *m;
-    bool there, effect, writes, sink, suspends, reads_late, careless;
+    bool there, effect, materialiser, writes, sink, suspends, reads_late, careless;
     kind kind;
     int inputs[INPUTS], count, add;
     hd_node node;
@@ -271,6 +271,7 @@ static void design(model *m, int i) {
     t->sink = t->effect && !t->writes && once_in(m, 2);
     t->kind = (kind)below(m, KINDS);
     if (t->effect && t->kind == FAILS) t->kind = FOLLOWS;
+    t->materialiser = !t->effect && once_in(m, 4);
     t->suspends = once_in(m, 3);
     t->reads_late = once_in(m, 2);
     t->careless = once_in(m, 2);
@@ -290,17 +291,19 @@ static void make(model *m, int i) {
     for (int k = 0; k < t->count; k++) reads[k] = m->cells[t->inputs[k]];
     t->there = true;
     if (m->told)
-        fprintf(stderr, "make %d: kind %d of %d %d %d %d (%d)%s%s%s%s\n", i, (int)t->kind,
+        fprintf(stderr, "make %d: kind %d of %d %d %d %d (%d)%s%s%s%s%s\n", i, (int)t->kind,
                 t->inputs[0], t->inputs[1], t->inputs[2], t->inputs[3], t->count,
                 t->effect ? ", an effect" : "", t->writes ? ", writes" : "",
-                t->sink ? ", a sink" : "", t->suspends ? ", suspends" : "");
+                t->sink ? ", a sink" : "", t->suspends ? ", suspends" : "",
+                t->materialiser ? ", a materialiser" : "");
     if (t->sink) {
         t->node = hd_sink(m->rt, reads[0], look, t);
         return;
     }
     hd_node_spec spec = { .fn = body, .ctx = t, .effect = t->effect, .reads = reads };
     spec.read_count = once_in(m, 2) ? (size_t)t->count : 0;
-    if (!t->effect) spec.output = m->cells[SOURCES + i];
+    if (t->materialiser) spec.envelopes = &m->cells[SOURCES + i], spec.envelope_count = 1;
+    else if (!t->effect) spec.output = m->cells[SOURCES + i];
     if (hd_node_register(m->rt, &spec, &t->node)) fail_here(m, "node", i, "cannot be made", 0, 0);
 }
 

@@ -82,6 +82,47 @@ static void a_suspended_run_is_waited_for_through_clean_nodes(void **state) {
     assert_seen(l, "show", "2 20");
 }
 
+static hd_status fill(lab_node *self, hd_tx *tx) {
+    return lab_tx_put(self, tx, "table#/y", lab_tx_number(self, tx, "y"));
+}
+
+/* C376: between them is a materialiser, which is clean: it has not read anything new yet. */
+static void a_suspended_run_is_waited_for_through_an_envelope(void **state) {
+    begin_y();
+    lab_set_json(l, "table", "{}");
+    lab_add(l, .name = "fill", .body = fill, .output = "-", .envelopes = "table", .declares = "y");
+    lab_effect(l, "show", "x table#/y");
+    leave_y_suspended();
+    assert_ran(l, "y");
+    assert_seen(l, "show", "1 10");
+    answer("y");
+    lab_settle(l);
+    assert_ran(l, "fill show");
+    assert_seen(l, "show", "2 20");
+}
+
+static hd_status fill_with_x(lab_node *self, hd_tx *tx) {
+    lab_tx_number(self, tx, "x");
+    return fill(self, tx);
+}
+
+/* C376: or the materialiser is invalid, and waits itself. */
+static void a_suspended_run_is_waited_for_through_an_invalid_materialiser(void **state) {
+    begin_y();
+    lab_set_json(l, "table", "{}");
+    lab_add(l, .name = "fill", .body = fill_with_x, .output = "-", .envelopes = "table",
+            .declares = "x y");
+    lab_compute(l, "a", "table#/y", same);
+    lab_effect(l, "show", "x a");
+    leave_y_suspended();
+    assert_ran(l, "y");
+    assert_seen(l, "show", "1 10");
+    answer("y");
+    lab_settle(l);
+    assert_ran(l, "fill a show");
+    assert_seen(l, "show", "2 20");
+}
+
 /* C358: what is not downstream goes on. */
 static void only_what_is_downstream_of_a_suspended_run_waits(void **state) {
     begin_y();
@@ -353,6 +394,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(an_effect_waits_for_the_suspended_run_of_what_it_reads),
         S(a_suspended_run_is_waited_for_through_clean_nodes),
+        S(a_suspended_run_is_waited_for_through_an_envelope),
+        S(a_suspended_run_is_waited_for_through_an_invalid_materialiser),
         S(only_what_is_downstream_of_a_suspended_run_waits),
         S(i4_a_handler_waits_for_the_suspended_run_of_its_input),
         S(a_pull_waits_for_the_suspended_run),

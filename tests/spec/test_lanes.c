@@ -322,6 +322,34 @@ static void i6_settle_and_sync_return(void **state) {
     lab_close(l);
 }
 
+static double until_told(const double *in) { return in[1] > 0 ? 7 : in[0] + 1; }
+
+/* C377: an event does not wait again for what has not settled, also when a change would let it settle: the backoff is
+ * at 2 s, and the handler reads the latest values. The next event after the cycle has settled reads right ones. */
+static void i6_a_change_gives_no_patience_back(void **state) {
+    lab *l = lab_start();
+    lab_compute(l, "ping", "pong stop", until_told);
+    lab_compute(l, "pong", "ping", plus_one);
+    lab_effect(l, "watch", "ping");
+    lab_handle(l, .stream = "see", .reads = "ping", .body = copy_ping);
+    assert_status(hd_runtime_settle(lab_runtime_now(l)), HD_UNSETTLED);
+    lab_advance_ms(l, 10);
+    lab_set(l, "stop", 1);
+    lab_fire(l, "see", "1", NULL);
+    uint64_t began = lab_now_ms(l);
+    for (int i = 0; i < 10 && !lab_event_stats(l).runs; i++) lab_turn(l);
+    assert_int_equal(lab_event_stats(l).runs, 1);
+    assert_true(lab_is_sqlite(l) || lab_now_ms(l) == began);
+    assert_int_equal(lab_event_stats(l).unsettled, 1);
+    assert_true(lab_get(l, "seen") > 7);
+    lab_advance_ms(l, 2000);
+    lab_idle(l);
+    lab_fire(l, "see", "1", NULL);
+    lab_idle(l);
+    assert_int_equal(lab_get(l, "seen"), 7);
+    lab_close(l);
+}
+
 /* A handler is warned of once while its inputs do not settle, and again in the next such time. */
 static void a_handler_is_warned_of_once_each_time(void **state) {
     lab *l = lab_start();
@@ -523,6 +551,7 @@ int main(void) {
         cmocka_unit_test(i6_a_handler_may_read_undeclared_what_does_not_settle),
         cmocka_unit_test(s4_a_handling_of_unsettled_inputs_falls_with_what_is_pending),
         cmocka_unit_test(i6_settle_and_sync_return),
+        cmocka_unit_test(i6_a_change_gives_no_patience_back),
         cmocka_unit_test(a_handler_is_warned_of_once_each_time),
         cmocka_unit_test(a_debounced_input_beside_a_quarrel_is_waited_for),
         cmocka_unit_test(a_quarrel_that_an_event_set_off_comes_to_rest),

@@ -333,8 +333,35 @@ static void without_the_origin_precondition_i10_fails(void **state) {
     must_miss(EVENTS_WITHOUT_ORIGIN, test);
 }
 
+static void keep_verdict(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
+
+/* C378: of a run that ends with a failure, of its body or of a write, the reason is told. */
+static hd_status launch_and_fail(lab_node *self, hd_tx *tx) {
+    double n = lab_tx_number(self, tx, "n");
+    hd_status status = hd_tx_after_commit(tx, keep_verdict, self->data);
+    if (!status && n == 2) (void)hd_tx_set_json(tx, lab_cell(self->at, "m"), "{");
+    if (!status && n == 3) status = HD_BUSY;
+    return status || n != 1 ? status : HD_FAILED;
+}
+static void what_waits_for_a_run_is_told_why_it_failed(void **state) {
+    static const hd_status wanted[] = { HD_OK, HD_FAILED, HD_SYNTAX, HD_BUSY };
+    (void)state;
+    hd_status verdict = HD_PENDING;
+    lab *l = lab_start();
+    lab_catch(l);
+    lab_add(l, .name = "e", .effect = true, .body = launch_and_fail, .data = &verdict);
+    for (int n = 0; n < 4; n++) {
+        lab_set(l, "n", n);
+        lab_settle(l);
+        assert_status(verdict, wanted[n]);
+        lab_failures(l);
+    }
+    lab_close(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_waits_for_a_run_is_told_why_it_failed),
         cmocka_unit_test(i10_only_the_committed_attempts_launches_survive),
         cmocka_unit_test(i10_a_failed_handlers_events_are_dropped),
         cmocka_unit_test(i10_a_follow_up_in_flight_falls_with_its_origin),

@@ -90,7 +90,7 @@ static void one_more_output(void **state) {
 static void an_envelope(void **state) {
     code c = usual;
     c.envelope = "main/box";
-    runs_as_another(c, "show two"); /* a materialiser comes after effects */
+    runs_as_another(c, "two show");
 }
 static void other_declared_reads(void **state) {
     code c = usual;

@@ -25,9 +25,21 @@ static void a_transient_failure_is_tried_ten_times(void **state) {
     assert_int_equal(lab_stats(l).retries, 9);
     lab_settle(l);
     assert_int_equal(lab_find(l, "copy")->runs, 10);
-    lab_set(l, "n", 1);
+    lab_fail_next(l, "copy", HD_BUSY, 2);
+    for (int i = 1; i <= 2; i++) {
+        lab_set(l, "n", i);
+        lab_idle(l);
+        assert_int_equal(lab_find(l, "copy")->runs, 10 + i);
+        assert_string_equal(lab_failures(l), "copy HD_BUSY");
+    }
+    lab_set(l, "n", 3);
     lab_settle(l);
-    assert_int_equal(lab_find(l, "copy")->runs, 11);
+    assert_int_equal(lab_find(l, "copy")->runs, 13);
+    assert_string_equal(lab_failures(l), "");
+    lab_fail_next(l, "copy", HD_BUSY, 9); /* after a success the row is a new one */
+    lab_set(l, "n", 4);
+    lab_idle(l);
+    assert_int_equal(lab_find(l, "copy")->runs, 23);
     assert_string_equal(lab_failures(l), "");
 }
 
@@ -94,11 +106,20 @@ static void a_commit_that_fails_for_now_is_tried_ten_times(void **state) {
     assert_int_equal(lab_find(l, "copy")->runs, 10);
     assert_string_equal(lab_failures(l), "copy HD_IO");
     assert_string_equal(lab_json(l, "m"), "-"); /* taken back */
-    lab_mend(a);
     lab_set(l, "n", 2);
+    lab_turn(l);
+    for (int i = 0; i < 20 && answer(HD_IO);
+         i++) { /* of n, which is the program's, and of the run */
+        lab_advance_ms(l, 1000);
+        lab_turn(l);
+    }
+    assert_int_equal(lab_find(l, "copy")->runs, 12);
+    assert_string_equal(lab_failures(l), "copy HD_IO");
+    lab_mend(a);
+    lab_set(l, "n", 3);
     lab_settle(l);
-    assert_int_equal(lab_find(l, "copy")->runs, 11);
-    assert_string_equal(lab_json(l, "m"), "2");
+    assert_int_equal(lab_find(l, "copy")->runs, 13);
+    assert_string_equal(lab_json(l, "m"), "3");
     assert_int_equal(lab_tries_of(l, "copy").transient, 0);
 }
 

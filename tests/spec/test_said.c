@@ -135,6 +135,43 @@ static void a_piece_stopped_and_started_runs_nothing(void **state) {
     }
 }
 
+static bool count_one(const hd_listing *entry, void *ctx) {
+    ++*(int *)ctx;
+    return true;
+}
+static int documents_of(hd_runtime *rt, const char *prefix) {
+    int n = 0;
+    assert_int_equal(hd_runtime_list(rt, "main", NULL, prefix, count_one, &n), HD_OK);
+    return n;
+}
+
+/* pattern.h: the removal of the documents of a row that has left is tried again if the store refuses it. */
+static void a_removal_that_is_refused_is_tried_again(void **state) {
+    world w = begin(false);
+    hd_error error;
+    hd_piece piece;
+    hd_lab_runtime(w.lab, "b"); /* commits are sent */
+    hd_pattern_register(w.rt, "p", "1", pattern, NULL);
+    assert_int_equal(
+        hd_piece_start(w.rt, &(hd_piece_spec){ .id = "p", .pattern = "p" }, &piece, &error), HD_OK);
+    hd_sink(w.rt, hd_piece_result(w.rt, piece), show, w.pool);
+    hd_lab_set(w.rt, "main/p#/arguments/list", "[1]");
+    hd_lab_idle(w.lab);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    int few = documents_of(w.rt, "p/");
+    hd_lab_set(w.rt, "main/p#/arguments/list", "[1, 2, 3]");
+    hd_lab_idle(w.lab);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    assert_true(documents_of(w.rt, "p/") > few);
+    hd_lab_set(w.rt, "main/p#/arguments/list", "[1]");
+    hd_lab_pump(w.rt); /* the list is stored; its rows have left, and the next pump removes them */
+    hd_lab_refuse(w.rt, HD_STALE, 4);
+    hd_lab_idle(w.lab);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    assert_int_equal(documents_of(w.rt, "p/"), few);
+    end(w);
+}
+
 /* ---- time and events */
 
 static hd_status copy(hd_tx *tx, void *ctx) {
@@ -164,6 +201,95 @@ static void a_dormant_node_does_not_restart_its_debounce(void **state) {
     assert_string_equal(hd_lab_get(w.rt, "main/y"), "3");
     end(w);
 }
+
+/* ---- what does not settle, and what is refused */
+
+static hd_status follow(hd_tx *tx, void *ctx) {
+    const hd_cell *c = ctx; /* what it writes, what it reads */
+    return hd_tx_set_int(tx, c[0], hd_value_as_int(hd_tx_get(tx, c[1]), 0) + 1);
+}
+
+/* 0033, I6: a pass runs each node of a cycle ten times at most, and makes ten sweeps. */
+static void a_pass_runs_a_node_at_most_ten_times(void **state) {
+    world w = begin(false);
+    hd_cell ping = hd_cell_at(w.rt, "main/ping"), pong = hd_cell_at(w.rt, "main/pong");
+    hd_cell a[] = { ping, pong }, b[] = { pong, ping };
+    hd_scheduler_stats stats;
+    hd_compute(w.rt, "ping", follow, a, ping);
+    hd_compute(w.rt, "pong", follow, b, pong);
+    hd_sink(w.rt, ping, show, w.pool);
+    hd_lab_pump(w.rt);
+    hd_runtime_scheduler_stats(w.rt, &stats);
+    assert_int_equal(stats.passes, 1);
+    assert_int_equal(stats.iterations, 10);
+    uint64_t pings = hd_lab_runs(w.rt, "ping"), pongs = hd_lab_runs(w.rt, "pong");
+    assert_in_range(pings, 9, 10); /* a run that met what had yet to run does not count */
+    assert_in_range(pongs, 9, 10);
+    assert_int_equal(stats.unsettled, 1);
+    end(w);
+}
+
+/* introspect.h: stale_retries counts results that the store refused, as it counts other commits. */
+static void a_refused_result_is_counted(void **state) {
+    world w = begin(false);
+    hd_scheduler_stats stats;
+    hd_lab_runtime(w.lab, "b");
+    hd_lab_set(w.rt, "main/x", "1");
+    hd_lab_settle(w.lab);
+    hd_lab_refuse(w.rt, HD_STALE, 2);
+    hd_compute(w.rt, "copy", copy, NULL, hd_cell_at(w.rt, "main/y"));
+    hd_sink(w.rt, hd_cell_at(w.rt, "main/y"), show, w.pool);
+    hd_lab_idle(w.lab);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    hd_runtime_scheduler_stats(w.rt, &stats);
+    assert_int_equal(stats.stale_retries, 2);
+    end(w);
+}
+
+/* ---- resumed nodes */
+
+static int derived;
+static hd_value count_derived(hd_tx *tx, hd_value in, void *ctx) {
+    derived++;
+    return in;
+}
+static hd_cell of_a(hd_build *b, void *ctx) {
+    hd_cell a = hd_cell_at(hd_build_runtime(b), "main/d#/a");
+    return hd_build_derive(b, "copy", a, count_derived, NULL);
+}
+static void start_of_a(hd_runtime *rt, hd_pool *pool) {
+    hd_error error;
+    hd_piece piece;
+    hd_pattern_register(rt, "p", "1", of_a, NULL);
+    assert_int_equal(
+        hd_piece_start(rt, &(hd_piece_spec){ .id = "p", .pattern = "p" }, &piece, &error), HD_OK);
+    hd_sink(rt, hd_piece_result(rt, piece), show, pool);
+}
+
+/* I7: a commit of this program that has no verdict yet, elsewhere in the document, runs no resumed node. */
+static void a_resumed_node_does_not_run_for_a_pending_commit_elsewhere(void **state) {
+    for (int late = 0; late < 2; late++) {
+        world w = begin(true);
+        hd_lab_set(w.rt, "main/d", "{\"a\": 1, \"b\": 1}");
+        start_of_a(w.rt, w.pool);
+        hd_lab_idle(w.lab);
+        hd_pool_close(w.pool);
+        hd_lab_runtime_close(w.rt);
+        w.rt = hd_lab_runtime(w.lab, "again");
+        assert_int_equal(hd_pool_open(hd_runtime_heap(w.rt), &w.pool), HD_OK);
+        derived = 0;
+        hd_cell b = hd_cell_at(w.rt, "main/d#/b");
+        if (!late) assert_int_equal(hd_write(w.rt, b, hd_int(NULL, 2)), HD_OK);
+        start_of_a(w.rt, w.pool);
+        if (late) assert_int_equal(hd_write(w.rt, b, hd_int(NULL, 2)), HD_OK);
+        hd_lab_idle(w.lab);
+        assert_string_equal(shown, "1");
+        assert_int_equal(derived, 0);
+        end(w);
+    }
+}
+
+/* ---- events */
 
 static hd_status count_first(hd_tx *tx, const hd_event *event, void *ctx) {
     ++*(int *)ctx;
@@ -196,6 +322,10 @@ int main(void) {
         cmocka_unit_test(a_piece_stopped_and_started_runs_nothing),
         cmocka_unit_test(a_dormant_node_does_not_restart_its_debounce),
         cmocka_unit_test(a_second_handler_replaces_the_first),
+        cmocka_unit_test(a_removal_that_is_refused_is_tried_again),
+        cmocka_unit_test(a_pass_runs_a_node_at_most_ten_times),
+        cmocka_unit_test(a_refused_result_is_counted),
+        cmocka_unit_test(a_resumed_node_does_not_run_for_a_pending_commit_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* envelope.c -- materialisers: nodes that may write anywhere inside a declared envelope (spec 4.3).
  *
  * Envelopes are in the writer map beside outputs, marked WRITER_ENVELOPE. They order the materialiser before
- * nodes that read inside, and settle asks by them which invalid materialisers might still change what a node
- * is about to read. They carry no demand, and mark no node invalid. Places of another scope or space are
- * other documents, so an envelope does not reach across. */
+ * nodes that read inside, and the search upstream of a node that is about to run follows them (upstream.c). They
+ * carry no demand, and mark no node invalid. Places of another scope or space are other documents, so an envelope
+ * does not reach across. */
 #include "scheduler/graph/live.h"
 
 /* Invalid materialisers are counted, so that the search for them costs nothing when there is none. */
@@ -45,20 +45,4 @@ void graph_remove_envelope(graph *g, node_id id, place_id envelope) {
     const surface *s = surface_of(g, id);
     if (!s || !s->envelopes) set_materialiser(g, graph_node(g, id), false);
     place_unref(g->places, envelope);
-}
-
-void graph_each_promoted_slow(const graph *g, node_id id, void (*fn)(void *ctx, node_id m),
-                              void *ctx) {
-    assert(g->materialisers_invalid);
-    const node *n = graph_node(g, id);
-    for (uint32_t i = 0; i < n->read_count; i++) {
-        writer_walk walk;
-        writer w;
-        writers_begin(&walk, g, node_reads_const(n)[i].key & KEY_PLACE);
-        while (writers_next(&walk, &w)) {
-            node_id m = w.node & ~WRITER_ENVELOPE;
-            if (!(w.node & WRITER_ENVELOPE) || m == id) continue;
-            if (node_is_invalid(g, graph_node(g, m))) fn(ctx, m);
-        }
-    }
 }

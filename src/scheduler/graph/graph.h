@@ -298,15 +298,6 @@ void graph_each_writer(const graph *g, place_id p, void (*fn)(void *ctx, node_id
 void graph_each_reader(const graph *g, node_id id, void (*fn)(void *ctx, node_id reader),
                        void *ctx);
 
-/* Calls fn for each invalid materialiser in whose envelope a read of `id` lies. Costs one comparison
- * when no materialiser is invalid. */
-void graph_each_promoted_slow(const graph *g, node_id id, void (*fn)(void *ctx, node_id m),
-                              void *ctx);
-static inline void graph_each_promoted(const graph *g, node_id id, void (*fn)(void *ctx, node_id m),
-                                       void *ctx) {
-    if (g->materialisers_invalid) graph_each_promoted_slow(g, id, fn, ctx);
-}
-
 /* ---- reads */
 
 /* Replaces the node's read set by the delta to `keys` (without duplicates). If the node is live or

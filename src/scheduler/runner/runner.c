@@ -141,8 +141,9 @@ static void count_retry(scheduler *s, node_id id, uint32_t *failures) {
 static bool end_retries(scheduler *s, node_id id) {
     node *n = node_of(s, id);
     cold *c = cold_of(s, n);
-    if (!c || !(c->stale | c->transient)) return false;
+    if (!c || !(c->stale | c->transient | c->gave_up)) return false;
     c->stale = c->transient = 0;
+    c->gave_up = false;
     if (!c->group && !c->gate.debounce_ms && !c->gate.throttle_ms)
         n->flags &= ~(uint32_t)NODE_GATED;
     return true;
@@ -165,14 +166,23 @@ static void count_stale(scheduler *s, node_id id) {
     s->stats.stale_retries++;
 }
 
+/* The row of failures has ended without a success: one more is not followed by a retry (C202). NODE_GATED makes the
+ * next run take the long way, which clears gave_up if the run succeeds. */
+static void end_row_in_failure(scheduler *s, node_id id, cold *c) {
+    overcome(s, id);
+    c->gave_up = true;
+    node_of(s, id)->flags |= NODE_GATED;
+}
+
 /* True: the run is made again. False: its body has failed RETRIES_MAX times in a row, and counts as failed; the
- * node runs again when something it read changes. Where the store could not be read there is no such limit: no
+ * node runs again, once, when something it read changes. Where the store could not be read there is no such limit: no
  * change would be heard of. */
 static bool retry_transient(scheduler *s, node_id id, bool unread) {
     cold *c = registry_cold(s, id);
-    if (c) count_retry(s, id, &c->transient);
-    if (!c || (c->transient >= RETRIES_MAX && !unread)) {
-        overcome(s, id);
+    if (!c) return false;
+    count_retry(s, id, &c->transient);
+    if ((c->gave_up || c->transient >= RETRIES_MAX) && !unread) {
+        end_row_in_failure(s, id, c);
         return false;
     }
     s->stats.retries++;
@@ -199,8 +209,8 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
         again_later(s, id, false);
         return;
     case HD_CLASS_TRANSIENT:
-        if (!retry_transient(s, id, false)) break;
-        restore_causes(s, id, commit_);
+        if (retry_transient(s, id, false)) restore_causes(s, id, commit_);
+        else report(s, id, status, NULL, commit_->causes.items, commit_->causes.count);
         return;
     default: break;
     }
@@ -509,6 +519,8 @@ hd_status runner_finish(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
     node_of(s, id)->flags &= ~(uint32_t)NODE_RUNNING;
     if (!runner_remove_cancelled(s, id))
         status = conclude_with(s, id, tx, status ? tx_true_reason(tx, status) : HD_OK, conclude);
+    /* What the run launched ends with it. One that is pending has not failed: it is made again. */
+    if (status && tx->lineage) tx_launched(tx, status == HD_PENDING ? HD_ABORTED : status);
     s->message[0] = 0; /* the text of hd_tx_fail belonged to this run */
     settle_order(s);
     return status;
@@ -633,6 +645,7 @@ static void unseal(void *ctx, const commit *c, const doc_write *of, hd_status st
         return;
     }
     causes_restore(s, author, causes, of->cause_count, causes_last_since(node_of(s, author)));
+    s->stats.stale_retries++;
     again_later(s, author, false);
     origin_say_later(s, author);
 }
@@ -650,6 +663,7 @@ static void look_closer(void *ctx) {
 hd_status runner_init(scheduler *s) {
     s->until_clock = 1;
     s->upstream_epoch = 1;
+    s->waiting_low = UINT32_MAX;
     s->r->observer.ahead = look_closer;
     s->r->observer.early = runner_check_read;
     s->r->observer.vouch = vouch;

@@ -1,11 +1,13 @@
 /* upstream.c -- is everything that a run reads up to date?
  *
  * Nodes run in the order of their positions, so the writers of what a run is known to read have run
- * before it. Four kinds of node upstream can be out of date all the same:
+ * before it. Five kinds of node upstream can be out of date all the same:
  *
  *   suspended     its run has begun, and its result is still to come: the reader is blocked until then
  *   refused       the store did not take its result, which is withdrawn, and its retry is delayed: the reader waits
  *                 as long, for the first ten retries in a row
+ *   in no hurry   an invalid materialiser waits until a pass has no other work: it is promoted, and the sweep goes back
+ *                 to it (4.3, rule 2)
  *   behind        it became invalid below the cursor, because an effect wrote what it reads: the sweep
  *                 passes over the reader, and the next sweep runs both
  *   discovered    the run reads its output for the first time: it was not demanded, or stands above. The
@@ -51,10 +53,25 @@ static uint32_t lowest_suspended(scheduler *s) {
     return s->suspended_low;
 }
 
+/* The lowest position of a materialiser that waits for idle priority, and is invalid or was. */
+static uint32_t lowest_waiting(scheduler *s) {
+    if (!s->waiting.count) return UINT32_MAX;
+    if (s->waiting_moves == s->graph.repaired_nodes) return s->waiting_low;
+    s->waiting_moves = s->graph.repaired_nodes;
+    s->waiting_low = UINT32_MAX;
+    for (uint32_t i = 0; i < s->waiting.count; i++) {
+        const node *n = &s->graph.nodes[s->waiting.items[i]];
+        if (!(n->flags & NODE_REMOVED) && n->pos < s->waiting_low) s->waiting_low = n->pos;
+    }
+    return s->waiting_low;
+}
+
+static uint32_t lower(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 static search search_for(scheduler *s, node_id id) {
-    uint32_t runnable = graph_lowest_runnable(&s->graph), suspended = lowest_suspended(s);
+    uint32_t runnable = graph_lowest_runnable(&s->graph);
     assert(!s->upstream_walk.count);
-    uint32_t floor = runnable < suspended ? runnable : suspended;
+    uint32_t floor = lower(runnable, lower(lowest_suspended(s), lowest_waiting(s)));
     return (search){ s, id, s->refused_until ? 0 : floor, 0 };
 }
 
@@ -70,16 +87,25 @@ static bool is_checked(const search *q, node_id id, const node *n) {
     return id < q->s->checked_capacity && q->s->checked[id] == q->s->upstream_epoch;
 }
 
-/* Looks at a writer of what a node at position `below` reads. A materialiser that may write there (by its
- * envelope) is run by settle before its readers, so it counts here only while it is suspended. */
+/* A materialiser that is out of date runs now. The sweep goes back to it; if a gate holds it, nothing waits for it. */
+static void promote(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    if (!(n->flags & NODE_MATERIALISER) || (n->flags & NODE_PROMOTED)) return;
+    if (!node_is_invalid(&s->graph, n) || SABOTAGED(s, LEAVE_OUT_PROMOTION)) return;
+    n->flags |= NODE_PROMOTED;
+    gates_apply(s, id, s->clock_ns ? s->clock_ns : env_now_ns(s->env));
+    if (node_is_eligible(&s->graph, n) && n->pos < s->cursor) s->cursor = n->pos;
+}
+
+/* Looks at a writer of what a node at position `below` reads; of a materialiser: that may write there. */
 static void visit(search *q, writer w, uint32_t below) {
     node_id id = w.node & ~WRITER_ENVELOPE;
     node *n = node_of(q->s, id);
     assert(!q->found && !(n->flags & NODE_REMOVED));
     if (id == q->reader || n->pos >= below || (n->flags & NODE_VISITED)) return;
-    bool waits = w.node & WRITER_ENVELOPE ? n->flags & NODE_SUSPENDED : is_outdated(q->s, n);
-    if (waits) q->found = id;
-    if (waits || (w.node & WRITER_ENVELOPE) || is_checked(q, id, n)) return;
+    promote(q->s, id);
+    if (is_outdated(q->s, n)) q->found = id;
+    if (q->found || is_checked(q, id, n)) return;
     /* Without memory the search does not go beyond this node, and the run may see a mixture. */
     if (vec_push(q->s->env, &q->s->upstream_walk, id)) n->flags |= NODE_VISITED;
 }
@@ -203,6 +229,7 @@ static node_id reader_of(const scheduler *s, const hd_tx *tx) {
 static bool is_in_order(const scheduler *s, const node *n, place_id doc) {
     const place *p = place_at(&s->r->places, doc);
     if (s->suspended | s->behind || s->refused_until || !s->iteration) return false;
+    if (s->graph.materialisers_invalid) return false;
     if (p->doc.flags & DOC_MULTI_WRITER) return false;
     const node *w = node_of(s, p->doc.writer);
     return w->pos < n->pos && !(w->flags & NODE_DORMANT) && !node_is_invalid(&s->graph, w);
@@ -225,7 +252,7 @@ bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
 
 bool runner_was_early(scheduler *s, node_id id) {
     assert(!s->running && !(node_of(s, id)->flags & NODE_REMOVED)); /* the body has returned */
-    if (!s->suspended && !s->refused_until &&
+    if (!s->suspended && !s->refused_until && !s->graph.materialisers_invalid &&
         graph_lowest_runnable(&s->graph) >= node_of(s, id)->pos)
         return false;
     s->upstream_epoch++;

@@ -72,25 +72,6 @@ static uint32_t begin_pass(scheduler *s) {
 
 /* ---- sweeping */
 
-/* An invalid materialiser whose envelope holds what the node reads goes first (4.3, rule 2). */
-static void promote(void *ctx, node_id id) {
-    scheduler *s = ctx;
-    node *m = node_of(s, id);
-    if ((m->flags & NODE_PROMOTED) || !node_is_live(&s->graph, m)) return;
-    m->flags |= NODE_PROMOTED;
-    gates_apply(s, id, env_now_ns(s->env));
-    if (node_is_eligible(&s->graph, m) && m->pos < s->cursor) s->cursor = m->pos;
-}
-
-/* Promotes the materialisers that may write what the node at the cursor reads. True: one of them runs
- * first, and the cursor went back to it. */
-static bool promote_writers(scheduler *s, node_id id, uint32_t here) {
-    s->cursor = here;
-    if (SABOTAGED(s, LEAVE_OUT_PROMOTION)) return false;
-    graph_each_promoted(&s->graph, id, promote, s);
-    return s->cursor < here;
-}
-
 static uint32_t *repeats_of(const scheduler *s, node_id id) {
     for (table_probe p = table_find(&s->repeat_index, id); table_next(&s->repeat_index, &p);)
         if (s->repeats.items[p.index].node == id) return &s->repeats.items[p.index].count;
@@ -142,10 +123,9 @@ static void discount_aside(scheduler *s) {
  * is possible; the sweep runs all other nodes without asking. */
 static bool admit(scheduler *s, node_id id, uint32_t pos) {
     if (s->aside) discount_aside(s);
-    if (s->graph.materialisers_invalid && promote_writers(s, id, pos)) return false;
     s->cursor = pos + 1;
-    if ((s->suspended || s->behind || s->refused_until) && runner_wait_upstream(s, id))
-        return false;
+    bool upstream = s->suspended || s->behind || s->refused_until || s->graph.materialisers_invalid;
+    if (upstream && runner_wait_upstream(s, id)) return false;
     if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
     if (gates_is_round_too_often(s, node_of(s, id))) {
         exhaust(s, id, env_now_ns(s->env));
@@ -250,6 +230,7 @@ static bool give_idle_turn(scheduler *s) {
         any = any || node_is_eligible(&s->graph, n);
     }
     vec_clear(&s->waiting);
+    s->waiting_low = UINT32_MAX;
     return any;
 }
 
