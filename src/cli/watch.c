@@ -321,7 +321,7 @@ static int loop(watching *w) {
         hd_status status = hd_runtime_pump(w->s.rt);
         if (status && status != HD_PENDING) w->status = status;
         if (!w->count && !w->done && !w->status) look_for_new_spaces(w);
-        if (!w->done && status != HD_PENDING) store_wait(&w->s);
+        if (!w->done && !w->status && status != HD_PENDING) store_wait(&w->s);
     }
     return w->status ? store_fail(&w->s, w->status, w->s.file) : CLI_OK;
 }
@@ -370,7 +370,8 @@ const command command_watch = {
     .text = "Prints one line for each change of a document, by whatever process, when it is on "
             "disk: the seq of the commit, the document, and what changed in it. Everything in the "
             "file, or the spaces and cells named; a commit that changes several of them has a line "
-            "for each. Ctrl-C ends it, with status 0.\n\n"
+            "for each. Ctrl-C ends it, with status 0; it fails when the file is deleted or "
+            "replaced.\n\n"
             "With --json a line is {\"space\", \"id\", \"seq\", \"before\", \"after\"}; before or "
             "after is missing where there was, or is, no value.",
     .options =

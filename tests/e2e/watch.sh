@@ -85,3 +85,14 @@ whole_path() { timeout 20 "$heddle" watch full.db main/deep --json --paths --cou
     wait $watcher; grep -q "\"path\":\"/$long$long\"" changed; }
 "$heddle" set full.db main/deep "{\"$long$long\": 1}"
 check "with --json a long path is whole" holds whole_path
+# The command ends, whether the file is gone or another file has its name.
+ends_with_it() { # ends_with_it COMMAND...
+    rm -f lost.db* && "$heddle" set lost.db main/a 1 && "$heddle" set other.db main/a 2 || return
+    timeout 60 "$heddle" watch lost.db main/a --now >seen 2>err &
+    watcher=$!
+    until_true lines_in seen 1 && "$@"
+    wait $watcher
+    [ $? = 2 ] && grep -q "deleted or replaced" err || { cat err; false; }
+}
+check_file "a file that is deleted ends it, with an error" holds ends_with_it rm lost.db
+check_file "and so does one that is replaced" holds ends_with_it mv other.db lost.db
