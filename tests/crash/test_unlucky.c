@@ -125,21 +125,21 @@ static hd_status write_and_wait(hd_runtime *rt, bool in_transact) {
 }
 
 /* With `free` descriptors left: opens, writes, waits for the verdict. Never hangs, and never spins. */
-static hd_status use_with(rlim_t free_ones, bool in_transact) {
+static hd_status use_with(const char *name, rlim_t free_ones, bool in_transact) {
     hd_runtime *rt;
     hd_error error = { 0 };
     int lowest = open("/dev/null", O_RDONLY);
     close(lowest);
     struct rlimit limit = { (rlim_t)lowest + free_ones, (rlim_t)lowest + free_ones };
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    hd_status status = hd_open("few.db", NULL, &rt, &error);
+    hd_status status = hd_open(name, NULL, &rt, &error);
     if (status) return strlen(error.message) ? status : HD_USAGE;
     status = write_and_wait(rt, in_transact);
     hd_status closed = hd_close(rt);
     return status ? status : closed;
 }
 
-static void expect_errors_until_enough(bool in_transact) {
+static void expect_errors_until_enough(const char *name, bool in_transact) {
     bool enough = false;
     for (rlim_t n = 0; !enough; n++) {
         assert_true(n < 64);
@@ -147,7 +147,7 @@ static void expect_errors_until_enough(bool in_transact) {
         assert_true(program >= 0);
         if (!program) {
             alarm(20); /* ends it where it waits for ever */
-            _exit((int)use_with(n, in_transact));
+            _exit((int)use_with(name, n, in_transact));
         }
         int status;
         assert_int_equal(waitpid(program, &status, 0), program);
@@ -155,6 +155,7 @@ static void expect_errors_until_enough(bool in_transact) {
         hd_status told = (hd_status)WEXITSTATUS(status);
         enough = told == HD_OK;
         if (!enough && told != HD_IO) fail_msg("with %d left: %s", (int)n, hd_status_name(told));
+        if (strcmp(name, "few.db")) remove_store(name);
     }
 }
 
@@ -162,8 +163,9 @@ static void without_descriptors_there_is_an_error_at_once(void **state) {
     hd_runtime *rt;
     assert_int_equal(hd_open("few.db", NULL, &rt, NULL), HD_OK);
     assert_int_equal(hd_close(rt), HD_OK);
-    expect_errors_until_enough(false);
-    expect_errors_until_enough(true);
+    expect_errors_until_enough("few.db", false);
+    expect_errors_until_enough("few.db", true);
+    expect_errors_until_enough("new.db", false); /* it is to be made each time */
     remove_store("few.db");
 }
 

@@ -473,7 +473,7 @@ static hd_status look_at(const char *name, const file_options *o, const hd_env *
         status = HD_NOT_FOUND;
         env_error(error, status, "%s does not exist", name);
     } else if (missing) status = HD_OK; /* creating it tells why, if it is not simply missing */
-    else if (status) refuse(&f, status, error);
+    else if (status) status = refuse(&f, status, error);
     else status = judge_look(&f, &seen, error);
     file_close(&f);
     return status;
@@ -686,8 +686,7 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     if (!status) sync_directory(f, o->vfs);
     if (status == HD_IO && sqlite3_errcode(f->db) == SQLITE_CANTOPEN) status = HD_READ_ONLY;
-    if (status && !(error && error->status)) refuse(f, status, error);
-    return status;
+    return status && !(error && error->status) ? refuse(f, status, error) : status;
 }
 
 /* Opens the file, and makes a store of it where it is none yet. The caller closes `f` in any case. */
@@ -804,7 +803,7 @@ static hd_status create_beside(const char *name, const file_options *o, const hd
     assert(status || f.format == FILE_FORMAT);
     if (!status) status = fold_wal(&f);
     bool hopeless = status == HD_FULL || status == HD_IO;
-    if (hopeless) refuse(&f, status, error);
+    if (hopeless) status = refuse(&f, status, error);
     file_close(&f); /* before another program can open it by its other name, with another WAL */
     if (!status) (void)link(unfinished, name);
     remove_unfinished(unfinished);
@@ -831,7 +830,7 @@ hd_status file_open_again(file *f, const char *name, const file_options *o, cons
                           hd_error *error) {
     hd_status status = open_connection(f, name, o, env);
     if (!status) return HD_OK;
-    refuse(f, status, error);
+    status = refuse(f, status, error);
     file_close(f);
     return status;
 }
