@@ -118,9 +118,11 @@ static hd_status draw_node(drawing *d, const scheduler *s, node_id id) {
 }
 
 static hd_status check_parts(const drawing *d, hd_error *error) {
-    if (d->parts <= GRAPH_PARTS_MAX && d->text.length + d->edges.length <= ANSWER_MAX) return HD_OK;
-    env_error(error, HD_LIMIT,
-              "the graph has too many reads and edges for a picture; heddle stats shows its nodes");
+    bool many = d->parts > GRAPH_PARTS_MAX;
+    if (!many && d->text.length + d->edges.length <= ANSWER_MAX) return HD_OK;
+    env_error(error, HD_LIMIT, "the graph %s; heddle stats shows its nodes",
+              many ? "has too many reads and edges for a picture"
+                   : "is too large for a picture: it would take more than 16 MiB");
     return HD_LIMIT;
 }
 
