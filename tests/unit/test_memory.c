@@ -224,6 +224,32 @@ static void a_store_of_ones_own_behaves_like_one_that_could_be_shared(void **sta
     hd_memory_close(memory);
 }
 
+static void keep_status(hd_status status, void *ctx) { *(hd_status *)ctx = status; }
+
+/* What the one that is left has read may be old: the other wrote, and left before this one was told. */
+static void the_last_runtime_is_alone_when_it_has_heard_of_the_others(void **state) {
+    hd_memory *memory;
+    hd_runtime *stays, *leaves;
+    hd_tx *tx;
+    hd_status fate = HD_PENDING;
+    assert_status(hd_memory_open(NULL, &memory), HD_OK);
+    hd_options options = { .memory = memory };
+    assert_status(hd_open(NULL, &options, &stays, NULL), HD_OK);
+    assert_status(hd_write_json(stays, hd_cell_at(stays, "main/n"), "1"), HD_OK);
+    assert_status(hd_runtime_sync(stays), HD_OK);
+    assert_status(hd_open(NULL, &options, &leaves, NULL), HD_OK);
+    assert_status(hd_write_json(leaves, hd_cell_at(leaves, "main/n"), "2"), HD_OK);
+    assert_status(hd_close(leaves), HD_OK);
+    assert_status(hd_tx_begin(stays, &tx), HD_OK);
+    int64_t n = hd_value_as_int(hd_tx_get(tx, hd_cell_at(stays, "main/n")), 0);
+    assert_status(hd_tx_set_int(tx, hd_cell_at(stays, "main/n"), n + 10), HD_OK);
+    assert_status(hd_tx_commit(tx, keep_status, &fate), HD_OK);
+    assert_status(hd_runtime_sync(stays), HD_OK);
+    assert_true(n == 2 || fate == HD_STALE);
+    assert_status(hd_close(stays), HD_OK);
+    hd_memory_close(memory);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, open_lab, close_lab)
 
 int main(void) {
@@ -236,6 +262,7 @@ int main(void) {
         T(a_read_only_runtime_does_not_write),
         T(posts_run_in_the_next_pump_in_order),
         T(checkpoints_of_memory_do_nothing),
+        cmocka_unit_test(the_last_runtime_is_alone_when_it_has_heard_of_the_others),
         T(a_store_of_ones_own_behaves_like_one_that_could_be_shared),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

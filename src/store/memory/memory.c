@@ -244,10 +244,19 @@ static void log_ops(hd_memory *m, const commit *c, uint32_t write, uint32_t *nex
 }
 
 /* Tests can intercept commits; then every commit goes through submit(), never through confirm(). */
-static bool alone(const hd_memory *m) { return m->attached_count == 1 && !m->arrives && !m->hears; }
+static bool alone(const hd_memory *m) {
+    return m->attached_count == 1 && !m->untold && !m->arrives && !m->hears;
+}
 
 static void tell_alone(hd_memory *m) {
     LIST_FOR (n, &m->attached) LIST_ENTRY(n, memory_authority, link)->base.alone = alone(m);
+}
+
+/* A runtime that is alone makes commits without claims: what it has read must be the latest. */
+static void look_if_told(hd_memory *m) {
+    const memory_authority *last = LIST_ENTRY(list_first(&m->attached), memory_authority, link);
+    m->untold = m->attached_count == 1 && last->position < m->log_base + m->log.count;
+    tell_alone(m);
 }
 
 static void drop_seqs(commit *c) {
@@ -560,6 +569,7 @@ static hd_status memory_poll(authority *a) {
         }
     }
     if (m->log.count) trim_log(m);
+    if (m->untold) look_if_told(m);
     hd_status undelivered = ma->wanted.count ? deliver_loads(ma) : HD_OK;
     return undecided ? undecided : undelivered;
 }
@@ -801,7 +811,7 @@ static void memory_detach(authority *a) {
     assert(m->attached_count && list_linked(&ma->link));
     list_remove(&ma->link);
     m->attached_count--;
-    tell_alone(m);
+    if (m->attached_count) look_if_told(m);
     trim_log(m);
     for (uint32_t i = 0; i < ma->followed.count; i++) key_unref(ma->followed.items[i]);
     vec_fini(&m->env, &ma->inbox);

@@ -49,6 +49,8 @@ struct hd_memory {
     basis basis;     /* rows about nodes */
     list attached;
     uint32_t attached_count;
+    bool
+        untold; /* one runtime is left, and has not been told of all that others did before they left */
     uint64_t confirmed; /* commits taken the short way; see head_space.stamp */
 
     VEC(logged) log;
