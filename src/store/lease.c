@@ -132,8 +132,13 @@ hd_value lease_record(hd_runtime *rt, hd_pool *pool) {
     return hd_object_set(pool, r, "started", hd_int(pool, (int64_t)process_started(getpid())));
 }
 
-/* The commit is refused if the document has changed since it was read. */
-static hd_status write_record(lease *l, hd_value record) {
+static hd_status expect(hd_value v) {
+    hd_status status = hd_value_status(v);
+    return status || hd_value_exists(v) ? status : HD_NOT_FOUND;
+}
+
+/* The commit is refused if the document, the guard or `also` (0: none) has changed since it was read. */
+static hd_status write_record(lease *l, hd_value record, place_id also) {
     hd_tx *tx;
     hd_cell cell = { l->doc };
     assert(l->doc && !l->asked);
@@ -143,6 +148,7 @@ static hd_status write_record(lease *l, hd_value record) {
     hd_value before = hd_tx_get(tx, cell);
     status = hd_value_status(before);
     if (!status && l->guard) status = hd_value_status(hd_tx_get(tx, (hd_cell){ l->guard }));
+    if (!status && also) status = expect(hd_tx_get(tx, (hd_cell){ also }));
     l->epoch = (uint64_t)hd_value_as_int(hd_value_at(before, "epoch"), 0);
     int64_t epoch = (int64_t)l->epoch + hd_value_exists(hd_value_at(record, "session"));
     hd_pool *pool = hd_tx_pool(tx);
@@ -181,7 +187,7 @@ static hd_status take(lease *l) {
     hd_pool *pool = NULL;
     hd_status status = be_present(l);
     if (!status) status = hd_pool_open(l->rt->heap, &pool);
-    if (!status) status = write_record(l, lease_record(l->rt, pool));
+    if (!status) status = write_record(l, lease_record(l->rt, pool), 0);
     hd_pool_close(pool);
     return status;
 }
@@ -245,10 +251,10 @@ void lease_tend(lease *l) {
     else if (!fresh) (void)lease_try(l);
 }
 
-hd_status lease_give(lease *l, hd_value record) {
-    assert(l->held && !l->closing);
+hd_status lease_give(lease *l, hd_value record, place_id heir) {
+    assert(l->held && !l->closing && heir);
     l->giving = true;
-    hd_status status = write_record(l, record); /* in memory it has its verdict here */
+    hd_status status = write_record(l, record, heir); /* in memory it has its verdict here */
     if (status) l->giving = false;
     if (status) return status;
     l->held = false;
@@ -301,12 +307,21 @@ hd_status lease_open(lease *l, hd_runtime *rt, const char *space, const char *jo
 
 static bool is_decided(void *ctx) { return !((const lease *)ctx)->asked; }
 
+/* Held; or given to us, and not taken up yet. */
+static bool names_us(lease *l) {
+    hd_pool *pool;
+    if (l->held || hd_pool_open(l->rt->heap, &pool)) return l->held;
+    bool ours = is_ours(l, hd_read(l->rt, pool, (hd_cell){ l->doc }));
+    hd_pool_close(pool);
+    return ours;
+}
+
 void lease_release(lease *l) {
     if (!l->rt || !l->doc || l->closing) return;
     if (l->asked) (void)runtime_run_until(l->rt, is_decided, l);
     l->closing = true;
     l->taken = NULL;
-    if (l->held) (void)write_record(l, hd_object());
+    if (!l->asked && names_us(l)) (void)write_record(l, hd_object(), 0);
 }
 
 void lease_close(lease *l) {

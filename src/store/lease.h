@@ -58,9 +58,12 @@ hd_status lease_fence(const lease *l, hd_tx *tx);
 /* What a lease document says of its holder, for this runtime's session. */
 hd_value lease_record(hd_runtime *rt, hd_pool *pool);
 /* Gives the lease, which is ours, to the session of that record. From here on it is not held, and the caller must have
- * stopped doing the job. If the commit is refused and the lease is still ours, lease_try takes it up again. */
-hd_status lease_give(lease *l, hd_value record);
-/* Begins to give the lease up, without waiting. The caller calls lease_close next, which waits. */
+ * stopped doing the job. `heir` is the document in which that session says that it is there: the commit is refused if the
+ * document has changed, so that no lease is given to a session that has left. If the commit is refused and the lease is
+ * still ours, lease_try takes it up again. */
+hd_status lease_give(lease *l, hd_value record, place_id heir);
+/* Begins to give the lease up, without waiting: also one that was given to us and is not held yet. The caller calls
+ * lease_close next, which waits. */
 void lease_release(lease *l);
 /* Gives the lease up, and waits until the store has accepted that. */
 void lease_close(lease *l);

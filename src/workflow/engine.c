@@ -317,7 +317,8 @@ static uint64_t deadline(const void *ctx) {
 
 /* Transactions of it have no verdict yet. */
 static bool is_asked(const hd_engine *e) {
-    return e->waits || shard_is_asked(e) || e->schedule_asks || e->sweeps || e->announcements;
+    return e->waits || shard_is_asked(e) || e->schedule_asks || e->sweeps || e->announcements ||
+           e->member_writes;
 }
 
 static void free_rest(hd_engine *e) {

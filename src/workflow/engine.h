@@ -266,6 +266,7 @@ struct hd_engine {
     struct aways *aways;    /* processes that do steps through the store; NULL: none was heard of */
     struct guests *guests;  /* steps of another process's engine; NULL: nothing was announced */
     uint32_t announcements; /* commits about ourselves without a verdict */
+    uint32_t member_writes; /* commits about members without a verdict; by shard.c */
     bool limits_stuck;      /* there was no memory to let a step in that its limit allows */
     uint32_t turns;         /* engine_check counts them */
     hd_engine_stats stats;

@@ -217,7 +217,13 @@ static hd_status find_members(hd_engine *e) {
     return status ? status : s.status;
 }
 
-static void no_matter(hd_status status, void *ctx) { (void)status, (void)ctx; }
+static void member_told(hd_status status, void *ctx) {
+    hd_engine *e = ctx;
+    (void)status;
+    assert(e->member_writes);
+    e->member_writes--;
+    engine_free_orphan(e);
+}
 
 /* Absent: removes it. Refused, or not stored: the next look does it again. */
 static hd_status write_member(hd_engine *e, place_id doc, bool there) {
@@ -229,8 +235,13 @@ static hd_status write_member(hd_engine *e, place_id doc, bool there) {
     if (there) status = hd_tx_set(tx, cell, lease_record(e->rt, hd_tx_pool(tx)));
     if (there && !status) status = hd_tx_set_kind(tx, cell, MEMBER_KIND);
     if (!there) status = hd_tx_remove(tx, cell);
-    if (!status) return hd_tx_commit(tx, no_matter, NULL);
-    hd_tx_abort(tx);
+    if (status) {
+        hd_tx_abort(tx);
+        return status;
+    }
+    e->member_writes++;
+    status = hd_tx_commit(tx, member_told, e);
+    if (status) e->member_writes--;
     return status;
 }
 
@@ -255,9 +266,24 @@ static hd_status join(hd_engine *e) {
     return status;
 }
 
+typedef struct parting {
+    const hd_engine *e;
+    bool pumped; /* in memory the verdict comes before the commits of others have been told */
+} parting;
+
+static bool is_parted(void *ctx) {
+    parting *p = ctx;
+    bool pumped = p->pumped;
+    p->pumped = true;
+    return pumped && !p->e->member_writes;
+}
+
+/* Waits for the verdict: by then every lease that was given to us is known, and no other can be (lease_give). */
 static void part(hd_engine *e) {
+    parting p = { e, false };
     if (e->membership) {
         (void)write_member(e, e->membership, false);
+        (void)runtime_run_until(e->rt, is_parted, &p);
         place_unref(&e->rt->r.places, e->membership);
     }
     e->membership = 0;
@@ -379,7 +405,8 @@ static void give(shard *s) {
     } else if (!hd_value_status(record)) {
         record = hd_object_set(pool, record, "since", hd_int(pool, (int64_t)env_wall_ms(e->env)));
         engine_leave_shard(s);
-        (void)lease_give(&s->lease, record); /* not begun: it is still held, and rises again */
+        (void)lease_give(&s->lease, record, find_member(e, s->heir)->doc);
+        /* Not begun: it is still held, and rises again. */
         s->shall_rise = s->lease.held;
     }
     hd_pool_close(pool);

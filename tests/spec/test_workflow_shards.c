@@ -157,6 +157,42 @@ static void members_are_documents_while_there_are_several(void **state) {
     assert_int_equal(members, 0);
 }
 
+/* A lease that is given to a runtime which closes before it has heard of that is free when the runtime has closed: its
+ * process may live on, and would keep it for ever. */
+static void what_is_given_to_one_that_leaves_is_not_lost(void **state) {
+    serve(&parties[0], "main", SHARDS);
+    serve(&parties[1], "main", 0);
+    assert_int_equal(hd_runtime_sync(parties[1].rt), HD_OK);
+    while (held(&parties[0]) == SHARDS) {
+        assert_int_equal(hd_runtime_sync(parties[0].rt), HD_OK);
+        assert_in_range(hd_runtime_pump(parties[0].rt), 0, HD_PENDING);
+        if (held(&parties[0]) == SHARDS) assert_int_equal(hd_runtime_sync(parties[1].rt), HD_OK);
+    }
+    part(&parties[1]);
+    pump_all();
+    assert_int_equal(held(&parties[0]), SHARDS);
+}
+
+/* The other way round: it has left, and the one that gives has not heard of that. */
+static void nothing_is_given_to_one_that_has_left(void **state) {
+    serve(&parties[0], "main", SHARDS);
+    serve(&parties[1], "main", 0);
+    pump_all();
+    serve(&parties[2], "main", 0);
+    assert_int_equal(hd_runtime_sync(parties[2].rt), HD_OK);
+    for (int i = 0; i < 40; i++) {
+        /* One of two gives at some time in this; the third closes in each of its states. */
+        assert_in_range(hd_runtime_pump(parties[i % 2].rt), 0, HD_PENDING);
+        if (i % 5 != 4) continue;
+        part(&parties[2]);
+        pump_all();
+        assert_even(SHARDS);
+        serve(&parties[2], "main", 0);
+        for (int k = 0; k < i; k++)
+            assert_in_range(hd_runtime_pump(parties[k % 3].rt), 0, HD_PENDING);
+    }
+}
+
 /* ---- the number */
 
 static void the_number_of_shards_is_the_stores(void **state) {
@@ -351,6 +387,8 @@ int main(void) {
         IN_A_WORLD(shards_of_one_space_spread_too),
         IN_A_WORLD(a_runtime_is_given_only_what_it_serves),
         IN_A_WORLD(members_are_documents_while_there_are_several),
+        IN_A_WORLD(what_is_given_to_one_that_leaves_is_not_lost),
+        IN_A_WORLD(nothing_is_given_to_one_that_has_left),
         IN_A_WORLD(the_number_of_shards_is_the_stores),
         IN_A_WORLD(instances_run_where_their_shard_is),
         IN_A_WORLD(instances_go_on_after_their_shard_was_given_away),
