@@ -129,7 +129,8 @@ const command command_leases = {
             "that does not, until another takes the lease; or free, since the last one gave it "
             "up. The epoch counts how often the lease was taken. The time is that of the holder's "
             "clock. Where the workflows of a space are divided into shards, each shard has a "
-            "lease.\n\n"
+            "lease. Checkpoints and pruning have none: a lock of the store keeps them to one "
+            "process at a time.\n\n"
             "In a file a process lives as long as the system says so. On a server it is taken for "
             "dead when it has not been heard of for 2.6 s.",
     .examples = (const cli_example[]){ { "heddle leases shop.db", "for a look" },

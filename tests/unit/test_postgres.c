@@ -5,6 +5,9 @@
 #include "lab.h"
 #include "lab_place.h"
 
+#include "store/log/authority.h"
+#include "store/log/state.h"
+#include "store/runtime.h"
 #include "store/postgres/store.h"
 #include "store/postgres/backend.h"
 #include <poll.h>
@@ -12,6 +15,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
@@ -140,6 +144,194 @@ static void a_lost_connection_is_noticed_while_listening(void **state) {
     close_world(&w);
 }
 
+/* ---- telling others */
+
+static uint64_t stopped_clock(void *ctx) {
+    (void)ctx;
+    return UINT64_C(1000000000);
+}
+
+/* Looks that go by the clock never come, and neither do notifications that wait for it. */
+static hd_runtime *open_without_time(const char *name) {
+    hd_env env = hd_env_system();
+    hd_options options = { .env = &env };
+    hd_runtime *rt;
+    hd_error error = { 0 };
+    env.monotonic_ns = stopped_clock;
+    if (hd_open(name, &options, &rt, &error)) fail_msg("%s", error.message);
+    return rt;
+}
+
+static bool is_at(hd_runtime *rt, const char *cell, int n) {
+    hd_pool *pool;
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    int64_t is = hd_value_as_int(hd_read(rt, pool, hd_cell_at(rt, cell)), -1);
+    hd_pool_close(pool);
+    return is == n;
+}
+
+static void hear(hd_runtime *rt, const char *cell, int n) {
+    struct pollfd fd = { .fd = hd_runtime_fd(rt), .events = POLLIN };
+    assert_in_range(hd_runtime_pump(rt), 0, HD_PENDING);
+    while (!is_at(rt, cell, n)) {
+        assert_int_not_equal(poll(&fd, 1, LONG_MS), 0);
+        assert_in_range(hd_runtime_pump(rt), 0, HD_PENDING);
+    }
+}
+
+static void say(hd_runtime *rt, const char *cell, int n) {
+    char json[16];
+    snprintf(json, sizeof json, "%d", n);
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, cell), json), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+}
+
+/* A program that commits all the time tells so now and then; one that answers tells so at once, however often. */
+static void answers_are_told_at_once(void **state) {
+    lab_store_place where;
+    if (!getenv("HD_POSTGRES")) skip();
+    setenv("HD_STORE", "postgres", 1);
+    lab_place_make(&where);
+    hd_runtime *one = open_without_time(where.name), *two = open_without_time(where.name);
+    assert_int_equal(hd_runtime_follow(one, "main"), HD_OK);
+    assert_int_equal(hd_runtime_follow(two, "main"), HD_OK);
+    for (int i = 1; i <= 40; i++) {
+        say(one, "main/question", i);
+        hear(two, "main/question", i);
+        say(two, "main/answer", i);
+        hear(one, "main/answer", i);
+    }
+    assert_int_equal(hd_close(one), HD_OK);
+    assert_int_equal(hd_close(two), HD_OK);
+    lab_place_remove(&where);
+}
+
+/* What it has not told yet, since it told of so much before, it tells when it closes. */
+static void the_last_row_is_told_when_a_runtime_closes(void **state) {
+    world w;
+    uint64_t first, last;
+    open_world(&w);
+    assert_true(ops->notify_arm(w.reading));
+    hd_runtime *rt = open_without_time(w.place.name);
+    for (int i = 0; i < 40; i++) say(rt, "main/n", i);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(ops->row_ends(w.writing, &first, &last), HD_OK);
+    assert_true(last >= 40);
+    assert_true(is_told(&w, last - 1));
+    close_world(&w);
+}
+
+/* As on a database that does not know it. */
+static void a_server_may_refuse_to_listen(void **state) {
+    hd_env env = hd_env_system();
+    hd_error error = { 0 };
+    conn c = { .channel = "no name of a channel" };
+    if (!getenv("HD_POSTGRES")) skip();
+    assert_int_equal(conn_open(&c, getenv("HD_POSTGRES"), &env, &error), HD_OK);
+    assert_false(c.broken);
+    conn_close(&c);
+}
+
+/* ---- plans */
+
+/* What the server means to do, if it has one plan for all parameters. */
+static bool reads_by_index(conn *c, pg_sql which) {
+    static const char *const types[] = { "", "(bigint)", "", "(bigint, bigint, text)" };
+    static const char *const values[] = { "", "(1)", "", "(1, 1, 'x')" };
+    const pg_statement *s = &pg_statements[which];
+    char sql[2000];
+    size_t n = strlen(s->types);
+    assert_true(!strcmp(s->types, "n") || !strcmp(s->types, "nnt"));
+    snprintf(sql, sizeof sql, "prepare p%s as %s", types[n], s->text);
+    c->pq.PQclear(conn_exec(c, sql));
+    snprintf(sql, sizeof sql, "explain execute p%s", values[n]);
+    PGresult *r = conn_exec(c, sql);
+    assert_non_null(r);
+    bool good = true;
+    for (int i = 0; i < rows_of(c, r); i++)
+        good = good && !strstr(c->pq.PQgetvalue(r, i, 0), "Seq Scan on");
+    c->pq.PQclear(r);
+    c->pq.PQclear(conn_exec(c, "deallocate p"));
+    return good;
+}
+
+/* A plan that was made while a table had a row or two is kept while it grows: it must not be to read all of it. */
+static void statements_of_a_commit_read_by_index(void **state) {
+    static const pg_sql often[] = { PG_LOG_APPEND, PG_LOG_AFTER, PG_LOG_ROW, PG_LOG_ANY };
+    world w;
+    open_world(&w);
+    conn *c = conn_of(w.writing);
+    c->pq.PQexitPipelineMode(c->c);
+    c->pq.PQclear(conn_exec(c, "vacuum analyze log"));
+    c->pq.PQclear(conn_exec(c, "set plan_cache_mode to force_generic_plan"));
+    for (size_t i = 0; i < sizeof often / sizeof *often; i++)
+        assert_true(reads_by_index(c, often[i]));
+    close_world(&w);
+}
+
+/* ---- checkpoints */
+
+enum { FOLDERS = 3, ROUNDS = 40, IN_ROUND = 10, WORTH = 4000 };
+
+static fold_counts folded_by(hd_runtime *const *rt) {
+    fold_counts sum = { 0 };
+    for (int i = 0; i < FOLDERS; i++) {
+        fold_counts one = log_authority_folds(rt[i]->r.authority);
+        sum.slices += one.slices;
+        sum.things += one.things;
+        sum.passed += one.passed;
+    }
+    return sum;
+}
+
+static void write_documents(hd_runtime *rt, int who, int round) {
+    static char text[WORTH];
+    hd_tx *tx;
+    memset(text, 'x', sizeof text);
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    for (int i = 0; i < IN_ROUND; i++) {
+        char name[60];
+        snprintf(name, sizeof name, "main/d%d-%d-%d", who, round, i);
+        hd_value v = hd_string_n(hd_tx_pool(tx), text, sizeof text);
+        assert_int_equal(hd_tx_set(tx, hd_cell_at(rt, name), v), HD_OK);
+    }
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+}
+
+/* Three runtimes write at once, and then nothing: whichever of them fold, each document is folded once. */
+static void fold_together(uint64_t tail_bytes) {
+    lab_store_place where;
+    hd_runtime *rt[FOLDERS];
+    hd_options options = { .tail_bytes = tail_bytes };
+    hd_error error;
+    if (!getenv("HD_POSTGRES")) skip();
+    setenv("HD_STORE", "postgres", 1);
+    lab_place_make(&where);
+    for (int i = 0; i < FOLDERS; i++)
+        if (hd_open(where.name, &options, &rt[i], &error)) fail_msg("%s", error.message);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < FOLDERS; i++) write_documents(rt[i], i, round);
+        for (int i = 0; i < FOLDERS; i++) assert_int_equal(hd_runtime_sync(rt[i]), HD_OK);
+    }
+    for (int ms = 0; !tail_bytes && !folded_by(rt).things; ms += 10) {
+        assert_true(ms < LONG_MS);
+        (void)poll(NULL, 0, 10);
+    }
+    for (int i = 0; i < FOLDERS; i++)
+        while (hd_store_checkpoint(rt[i], &error) == HD_BUSY) continue;
+    fold_counts sum = folded_by(rt);
+    print_message("%d slices, %d documents, %d times passed by\n", (int)sum.slices, (int)sum.things,
+                  (int)sum.passed);
+    assert_int_equal(sum.things, FOLDERS * ROUNDS * IN_ROUND);
+    for (int i = 0; i < FOLDERS; i++) assert_int_equal(hd_close(rt[i]), HD_OK);
+    assert_int_equal(hd_store_check(where.name, NULL, NULL, NULL, NULL), HD_OK);
+    lab_place_remove(&where);
+}
+
+static void at_rest_a_document_is_folded_once(void **state) { fold_together(0); }
+
+static void under_load_a_document_is_folded_once(void **state) { fold_together(128 << 10); }
+
 /* ---- memory */
 
 /* What a program does with a store, as far as its memory goes. */
@@ -176,23 +368,23 @@ static hd_status live_once(const char *name, const hd_env *env) {
 
 /* Whichever allocation fails, nothing leaks, a call says so or does it again, and what is stored is whole. */
 static void any_allocation_may_fail(void **state) {
-    lab_store_place place;
+    lab_store_place where;
     hd_env real = hd_env_system();
     if (!getenv("HD_POSTGRES")) skip();
     setenv("HD_STORE", "postgres", 1);
-    lab_place_make(&place);
-    assert_int_equal(live_once(place.name, &real), HD_OK);
+    lab_place_make(&where);
+    assert_int_equal(live_once(where.name, &real), HD_OK);
     bool failed = true;
     for (uint64_t n = 1; failed; n += 1 + n / 40) {
         lab_env *world_ = lab_env_open();
         lab_env_fail_at(world_, n);
-        hd_status status = live_once(place.name, lab_env_of(world_));
+        hd_status status = live_once(where.name, lab_env_of(world_));
         failed = lab_env_failed(world_);
         if (!failed) assert_int_equal(status, HD_OK);
         lab_env_close(world_); /* complains about what was not freed */
     }
-    assert_int_equal(live_once(place.name, &real), HD_OK);
-    lab_place_remove(&place);
+    assert_int_equal(live_once(where.name, &real), HD_OK);
+    lab_place_remove(&where);
 }
 
 int main(void) {
@@ -201,6 +393,12 @@ int main(void) {
         cmocka_unit_test(a_lost_connection_is_noticed_while_listening),
         cmocka_unit_test(a_notification_behind_an_answer_is_heard),
         cmocka_unit_test(a_notification_within_an_answer_is_heard),
+        cmocka_unit_test(a_server_may_refuse_to_listen),
+        cmocka_unit_test(statements_of_a_commit_read_by_index),
+        cmocka_unit_test(at_rest_a_document_is_folded_once),
+        cmocka_unit_test(under_load_a_document_is_folded_once),
+        cmocka_unit_test(answers_are_told_at_once),
+        cmocka_unit_test(the_last_row_is_told_when_a_runtime_closes),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static hd_status log_submit(authority *a, commit *c) {
 static void log_flush(authority *a) {
     log_authority *s = self(a);
     /* Without memory the batch stays, and poll tries again. */
-    if (s->batch.length && !writer_push(s->writer, &s->batch)) s->pushed = true;
+    if (s->batch.length && !writer_push(s->writer, &s->batch, s->client.position)) s->pushed = true;
     assert(!s->batch.length || s->in_flight);
 }
 

@@ -66,6 +66,7 @@ static void note_slice(writer *w, const folded *done) {
     assert(done->row > w->checkpoint && done->row <= w->row);
     pthread_mutex_lock(&w->lock);
     w->folds.slices++;
+    w->folds.things += done->things;
     if (w->folds.most < done->things) w->folds.most = done->things;
     pthread_mutex_unlock(&w->lock);
     w->checkpoint = done->row;

@@ -494,7 +494,9 @@ static bool takes_position(writer *w) {
 static hd_status attempt_inside(writer *w, outcome *o) {
     log_store *s = w->store;
     assert(s->ops->in_transaction(s));
-    w->abreast = !s->optimistic || w->behind || !w->known;
+    /* An append behind rows that we have not read would be refused, and costs a sync all the same. */
+    w->abreast = !s->optimistic || w->behind || !w->known || w->there > w->row;
+    s->answers = w->there > w->own;
     hd_status status = w->abreast ? writer_catch_up(w) : HD_OK;
     if (!status && (w->doubt || w->recovered.count)) status = recover_all(w, o);
     if (status || o->row) return status;
@@ -521,7 +523,7 @@ static void attempt_stored(writer *w, outcome *o) {
     assert(!w->store->ops->in_transaction(w->store));
     assert(!o->row && o->before == w->row);
     if (w->admitted) {
-        w->row++;
+        w->own = ++w->row;
         w->tail.bytes += w->body.length;
     }
     o->row = w->row;

@@ -278,9 +278,10 @@ static hd_status follow_checkpoint(writer *w) {
     if (status) return status;
     if (checkpoint > w->row) return HD_RESYNC;
     if (checkpoint != w->checkpoint) {
+        uint64_t rows = w->row - w->checkpoint, left = w->row - checkpoint;
         w->checkpoint = checkpoint;
         tail_trim(&w->tail, checkpoint);
-        if (checkpoint == w->row) w->tail.bytes = 0;
+        w->tail.bytes = rows > left ? w->tail.bytes / rows * left : w->tail.bytes; /* about */
     }
     return s->ops->get_number(s, LOG_KEPT, &w->kept);
 }

@@ -68,7 +68,9 @@ typedef struct undo {
 /* What checkpoints have done, counted. */
 typedef struct fold_counts {
     uint64_t slices;
-    uint32_t most;   /* documents and rows of nodes in the largest of them */
+    uint64_t things; /* documents and rows of nodes in all of them */
+    uint32_t most;   /* in the largest of them */
+    uint64_t passed; /* slices that were not begun, since another process did the housework */
     uint64_t groups; /* of commits, while a checkpoint was under way */
     uint32_t waited; /* slices in a row that a queued commit has waited for, at most */
 } fold_counts;
@@ -124,6 +126,9 @@ typedef struct writer {
     bool staying;     /* others can see that we live */
     uint64_t beat_ns; /* when to say so again */
     undo undo;        /* of an optimistic store */
+    uint64_t
+        there;    /* the store has rows up to this one, or had: our runtime has been told of them */
+    uint64_t own; /* the last row that we have appended */
     bool behind;  /* others have appended, or our append may have been lost: read before judging */
     bool abreast; /* what is judged now is judged on a snapshot that has been read to its end */
     uint32_t attempts; /* failures in a row */

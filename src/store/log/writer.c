@@ -59,6 +59,7 @@ static void take_queue(writer *w) {
     w->queue = NULL;
     w->queue_end = &w->queue;
     w->busy = w->todo != NULL;
+    w->there = w->seen;
 }
 
 /* What there is to do. */
@@ -141,7 +142,10 @@ static hd_status fold_on(writer *w) {
     pthread_mutex_lock(&w->lock);
     if (w->folds.waited < w->waiting) w->folds.waited = w->waiting;
     if (!w->fold_to) w->folded = w->checkpoint;
+    w->folds.passed += status == HD_BUSY;
     pthread_mutex_unlock(&w->lock);
+    /* Another process folds: it is not asked again for each group of ours. */
+    if (status == HD_BUSY && w->store->optimistic) w->tail.bytes /= 2;
     do_store_work(w);
     return status;
 }
@@ -264,6 +268,7 @@ static void work_off(writer *w) {
         return;
     }
     bell_ring(w->notify_fd);
+    if (w->store->optimistic) do_store_work(w); /* others hear of it before the pause, not after */
     step_aside(w);
     keep_house(w);
 }
@@ -467,6 +472,7 @@ static void *writer_main(void *argument) {
         if (stop) break;
         rest(w);
     }
+    if (work_in_ms(w) >= 0) w->store->ops->work(w->store); /* it is not told later */
     if (!w->todo) close_log(w);
     writer_unregister(w);
     leave(w);
@@ -586,7 +592,7 @@ void writer_close(writer *w) {
 
 /* ---- On the runtime's thread --------------------------------------------------------------------------- */
 
-hd_status writer_push(writer *w, json_buffer *bytes) {
+hd_status writer_push(writer *w, json_buffer *bytes, uint64_t seen) {
     assert(bytes->length);
     pthread_mutex_lock(&w->lock);
     batch *b = w->spare;
@@ -607,6 +613,7 @@ hd_status writer_push(writer *w, json_buffer *bytes) {
     assert(!*w->queue_end && !w->stop);
     *w->queue_end = b;
     w->queue_end = &b->next;
+    w->seen = seen;
     pthread_mutex_unlock(&w->lock);
     return HD_OK;
 }

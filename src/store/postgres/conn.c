@@ -144,20 +144,21 @@ PGresult *conn_exec(conn *c, const char *sql) {
     return NULL;
 }
 
-/* A standby refuses LISTEN: the runtime then reads the log from time to time. */
+/* A standby refuses LISTEN, and other databases do not know it: the runtime then reads the log from time to time. */
 static bool listen_if_possible(conn *c) {
     char sql[64];
     if (!c->channel) return true;
     snprintf(sql, sizeof sql, "listen %s", c->channel);
     PGresult *r = conn_exec(c, sql);
     c->pq.PQclear(r);
-    if (r || c->failure != HD_READ_ONLY) return r != NULL;
+    if (r || is_lost(c)) return r != NULL;
     c->broken = false;
     c->failure = HD_OK;
     return true;
 }
 
-/* What every connection begins with. */
+/* What every connection begins with. A plan is kept that was made while the log had a row or two, after a pruning: reading
+ * all of it is the cheapest then, and the dearest when it has grown. Every statement of a commit has an index. */
 static bool set_up(conn *c) {
     char sql[512];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
@@ -165,7 +166,7 @@ static bool set_up(conn *c) {
     snprintf(sql, sizeof sql,
              "set search_path to %s; set default_transaction_isolation to 'read committed';"
              " set client_min_messages to error; set statement_timeout to 0; set lock_timeout to 0;"
-             " set idle_in_transaction_session_timeout to 0%s",
+             " set idle_in_transaction_session_timeout to 0; set enable_seqscan to off%s",
              schema, c->soft ? "; set synchronous_commit to off" : "");
     c->pq.PQfreemem(schema);
     PGresult *r = conn_exec(c, sql);

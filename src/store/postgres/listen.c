@@ -1,7 +1,8 @@
 /* listen.c -- LISTEN and NOTIFY.
  *
  * After a commit, and outside of it, a writer tells the others which row of the log it has appended: at once, but
- * TELL_BURST times at most faster than once in TELL_MS. A NOTIFY inside the commit would make all writers of a
+ * TELL_BURST times at most faster than once in TELL_MS; this begins anew with each row that answers one of another
+ * process, so that two which talk to each other are never held up. A NOTIFY inside the commit would make all writers of a
  * database wait for one another. The reading connection listens. A notification of a row that its runtime has
  * delivered already says nothing new: often it is our own. */
 #define _GNU_SOURCE
@@ -43,6 +44,7 @@ static void notify(pg_store *s) {
 void pg_tell(pg_store *s, uint64_t row) {
     assert(row && s->conn.mode == CONN_APPEND);
     s->appended = row;
+    if (s->base.answers) s->tell_ns = 0;
 }
 
 bool pg_has_work(const log_store *s) {
