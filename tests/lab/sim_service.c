@@ -55,6 +55,7 @@ struct sim_service {
     hd_lab_random random;
     sim_faults faults;
     sim_line lines[SIM_MACHINES];
+    bool silenced[SIM_MACHINES];
     bool optimistic; /* log_store.optimistic */
     unsigned sabotage;
     uint64_t races;
@@ -230,11 +231,19 @@ static hd_status sim_begin_write(log_store *s, log_durability durability) {
 
 static bool sim_in_transaction(const log_store *s) { return store_of(s)->open; }
 
+static bool falls_silent(const sim_store *s) {
+    sim_service *v = s->service;
+    if (!s->appended || !v->silenced[s->machine]) return draw(s, v->faults.lost_ack);
+    v->silenced[s->machine] = false;
+    v->lines[s->machine] = SIM_CUT;
+    return true;
+}
+
 static hd_status sim_commit(log_store *base) {
     sim_store *s = store_of(base);
     assert(s->open && s->writes);
     bool fails = reach(s) || draw(s, s->service->faults.aborted);
-    bool silent = !fails && draw(s, s->service->faults.lost_ack);
+    bool silent = !fails && falls_silent(s);
     if (!fails) {
         state before = s->service->now;
         s->service->now = s->own;
@@ -906,7 +915,11 @@ hd_status sim_service_runtime(sim_service *s, uint32_t machine, const hd_env *en
     return status;
 }
 
-void sim_service_set_faults(sim_service *s, sim_faults faults) { s->faults = faults; }
+void sim_service_set_faults(sim_service *s, sim_faults faults) {
+    s->faults = faults;
+    memset(s->silenced, 0, sizeof s->silenced);
+}
+void sim_service_silence(sim_service *s, uint32_t machine) { s->silenced[machine] = true; }
 void sim_service_set_line(sim_service *s, uint32_t machine, sim_line line) {
     s->lines[machine] = line;
 }

@@ -16,6 +16,7 @@ enum {
     TASKS = 200,   /* transactions and events, at most */
     ROUNDS = 4000, /* until all must be at rest */
     QUIET = 60,    /* rounds without a change: it is */
+    RARELY = 25,   /* one thing in so many is a rare one, in worlds that have those */
     COUNTERS = 3,
     ACCOUNTS = 3,
 };
@@ -62,6 +63,7 @@ typedef struct world {
     uint32_t task_count;
     uint32_t housework; /* percent of what happens */
     bool flows;         /* machines have engines, and start workflows */
+    bool rare;          /* things happen that take several steps in order */
     uint32_t shards;    /* that these are divided into */
     sim_counts *counts;
     uint64_t notices; /* changes that any runtime has announced */
@@ -246,12 +248,12 @@ static hd_status perform(hd_tx *tx, void *ctx) {
 }
 
 /* On its own: the commit is refused where another machine was faster. Or until it is stored. */
-static void give_task(world *w, machine *m) {
+static void give(world *w, machine *m, task_kind kind) {
     if (w->task_count == TASKS) return;
     task *t = &w->tasks[w->task_count];
     *t = (task){ .world = w,
                  .at = m,
-                 .kind = (task_kind)below(w, w->flows ? KINDS : FLOW),
+                 .kind = kind,
                  .number = ++w->task_count,
                  .a = below(w, COUNTERS),
                  .b = below(w, ACCOUNTS) };
@@ -265,6 +267,10 @@ static void give_task(world *w, machine *m) {
         else if (!status) status = hd_tx_commit(tx, told, t);
     }
     if (status && t->fate == OPEN) told(status, t);
+}
+
+static void give_task(world *w, machine *m) {
+    give(w, m, (task_kind)below(w, w->flows ? KINDS : FLOW));
 }
 
 /* ---- What happens -------------------------------------------------------------------------- */
@@ -308,11 +314,60 @@ static void keep_house(world *w, machine *m) {
     else (void)hd_store_prune(m->rt, NULL);
 }
 
+/* ---- Rare things, one after the other ------------------------------------------------------ */
+
+static void pump_others(world *w, const machine *but, uint32_t rounds) {
+    for (uint32_t i = 0; i < rounds * w->machine_count; i++) {
+        machine *m = &w->machines[i % w->machine_count];
+        if (m != but) pump(m);
+    }
+}
+
+/* A machine commits and is cut off before it is told; the others commit, and prune the log past its row. */
+static void leave_in_doubt(world *w, machine *m) {
+    machine *other = &w->machines[(m->number + 1) % w->machine_count];
+    give_task(w, m);
+    sim_service_silence(w->service, m->number);
+    for (uint32_t i = 2 + below(w, 3); i-- > 0;) pump(m);
+    cut_line(w, m);
+    for (uint32_t i = 1 + below(w, 3); i-- > 0 && other->rt;) give_task(w, other);
+    pump_others(w, m, 3);
+    if (other->rt) (void)hd_store_prune(other->rt, NULL);
+    m->cut = 1 + below(w, 20);
+}
+
+/* A machine runs workflows and is not heard of any more. By the clock of the service it is dead, by its own, which
+ * stands still, it is not: it goes on with its steps, the others take them over, and then its line is up again. */
+static void take_for_dead(world *w, machine *m) {
+    for (uint32_t i = 2 + below(w, 4); i-- > 0;) give(w, m, FLOW);
+    for (uint32_t i = 1 + below(w, 6); i-- > 0;) {
+        pump(m);
+        pump_others(w, m, 1);
+        hd_lab_env_advance_ms(m->env, below(w, 200));
+    }
+    cut_line(w, m);
+    for (uint32_t i = below(w, 5); i-- > 0;) pump(m);
+    sim_service_advance_ms(w->service, 3000);
+    for (uint32_t i = 0; i < w->machine_count; i++)
+        if (&w->machines[i] != m) hd_lab_env_advance_ms(w->machines[i].env, 3000);
+    pump_others(w, m, 6 + below(w, 20));
+    m->cut = 1 + below(w, 4);
+}
+
+static void play(world *w, machine *m) {
+    if (w->flows && below(w, 2)) take_for_dead(w, m);
+    else leave_in_doubt(w, m);
+}
+
 static void happen(world *w) {
     machine *m = any_machine(w);
     mend_lines(w);
     if (!m->rt) {
         if (!below(w, 3)) start_machine(m);
+        return;
+    }
+    if (w->rare && !m->cut && !below(w, RARELY)) {
+        play(w, m);
         return;
     }
     uint32_t what = below(w, 100);
@@ -556,6 +611,7 @@ const char *sim_world_run(uint64_t seed, unsigned sabotage, sim_counts *counts) 
     if (!w) abort();
     w->counts = counts;
     w->flows = seed % 2; /* worlds without engines are quicker */
+    w->rare = seed % 3 == 0;
     w->shards = seed % 4 == 3 ? 2 + (uint32_t)(seed / 4 % 5) : 1;
     open_world(w, seed, sabotage);
     for (int i = 0; i < STEPS && !*w->wrong; i++) happen(w);
