@@ -29,12 +29,12 @@ enum {
     KILLS_OF_EACH = 500 /* then another file: each check reads all that is there */
 };
 
-static char file[96];
+static char file[256];
 
 static void name_file(uint64_t kills) {
     char name[32];
     snprintf(name, sizeof name, "kill%llu.db", (unsigned long long)(kills / KILLS_OF_EACH));
-    folder_file(file, sizeof file, name);
+    folder_store(file, sizeof file, name);
 }
 
 static int make_folder(void **state) {

@@ -187,10 +187,10 @@ static void each_event_takes_effect_once(void **state) {
     const char *given = getenv("HD_SEED"), *count = getenv("HD_ROUNDS");
     uint64_t first = given ? strtoull(given, NULL, 10) : 1,
              rounds = count ? strtoull(count, NULL, 10) : 6;
-    char file[96];
+    char file[256];
     told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(told != MAP_FAILED);
-    folder_file(file, sizeof file, "later.db");
+    folder_store(file, sizeof file, "later.db");
     for (uint64_t seed = first; seed < first + rounds; seed++) {
         lab_random dice = lab_random_of(seed);
         *told = (story){ .now_ms = BEGIN_MS };

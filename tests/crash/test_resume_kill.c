@@ -129,15 +129,15 @@ static story *shared_story(void) {
 
 /* The same history in two files: one process lives through all of it, the other one dies. */
 typedef struct two_stories {
-    char lives[96], dies[96];
+    char lives[256], dies[256];
     story *one, *other;
     uint64_t seed;
 } two_stories;
 
 static void stories_begin(two_stories *t, uint64_t seed) {
     *t = (two_stories){ .one = shared_story(), .other = shared_story(), .seed = seed };
-    folder_file(t->lives, sizeof t->lives, "lives.db");
-    folder_file(t->dies, sizeof t->dies, "dies.db");
+    folder_store(t->lives, sizeof t->lives, "lives.db");
+    folder_store(t->dies, sizeof t->dies, "dies.db");
     run_job(&(job){ .file = t->lives, .told = t->one, .seed = seed, .to = STEPS, .pipe = -1 });
 }
 

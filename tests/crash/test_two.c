@@ -16,11 +16,11 @@
 
 enum { INCREMENTS = 150 };
 
-static char file[96];
+static char file[256];
 
 static int make_folder(void **state) {
     if (folder_make(state)) return -1;
-    folder_file(file, sizeof file, "two.db");
+    folder_store(file, sizeof file, "two.db");
     return 0;
 }
 

@@ -56,13 +56,13 @@ static void assert_goes_on(hd_engine *e, hd_pool *pool, int i) {
 
 static void instances_in_the_log_alone_are_taken_up(void **state) {
     (void)state;
-    char file[100];
+    char file[256];
     hd_runtime *rt;
     hd_engine *e;
     hd_engine_stats stats;
     hd_pool *pool;
     int ended;
-    folder_file(file, sizeof file, "tail.db");
+    folder_store(file, sizeof file, "tail.db");
     pid_t child = fork();
     if (!child) start_and_die(file);
     assert_int_equal(waitpid(child, &ended, 0), child);
@@ -70,7 +70,13 @@ static void instances_in_the_log_alone_are_taken_up(void **state) {
 
     assert_int_equal(hd_open(file, NULL, &rt, NULL), HD_OK);
     assert_int_equal(hd_engine_open(rt, NULL, &e, NULL), HD_OK);
-    assert_true(hd_engine_is_active(e));
+    /* On a server the lease of the dead runs out; in a file it is free at once. */
+    assert_true(lab_on_server() || hd_engine_is_active(e));
+    while (!hd_engine_is_active(e)) {
+        hd_env env = hd_env_system();
+        env.wait(hd_runtime_fd(rt), hd_runtime_deadline(rt), env.ctx);
+        assert_int_equal(hd_runtime_pump(rt), HD_OK);
+    }
     hd_engine_stat(e, &stats);
     assert_int_equal(stats.open, MANY);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);

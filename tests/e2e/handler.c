@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
                                .fn = relay,
                                .reads_nothing = true };
     if (hd_handler_register(rt, &second, NULL)) return 1;
-    hd_runtime_serve(rt, &(hd_serve_options){ .name = "greeter" });
+    const char *path = strstr(argv[1], "://") ? "live.sock" : NULL;
+    hd_runtime_serve(rt, &(hd_serve_options){ .socket = path, .name = "greeter" });
     return hd_runtime_run(rt) != HD_OK;
 }

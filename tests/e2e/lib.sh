@@ -8,6 +8,7 @@
 #                                           out where there are no terminals
 #
 # Each stands after `check "sentence"`, which names the case; after `check_file` what a store on a server does not have.
+# In what `gives` and `fails` compare, the address of a store on a server is the name of a file again.
 
 number=0
 status=0
@@ -15,7 +16,9 @@ sentence=
 
 check() { sentence=$1; shift; "$@"; }
 # What is about a file, or what stands beside one, is not checked on a server.
-check_file() { [ "${HD_STORE:-}" = postgres ] || check "$@"; }
+check_file() { on_server || check "$@"; }
+on_server() { [ "${HD_STORE:-}" = postgres ]; }
+spoken() { if on_server; then sed "s|$HD_POSTGRES&schema=$HD_E2E\([a-z]*\)|\1.db|g"; else cat; fi; }
 
 report() { # report GOOD EXPLANATION
     number=$((number + 1))
@@ -33,6 +36,7 @@ gives() {
     shift 2
     got=$("$heddle" "$@" 2>err)
     got_status=$?
+    got=$(printf %s "$got" | spoken)
     if [ "$got_status" = "$want_status" ] && [ "$got" = "$want" ]; then report yes; else
         report no "heddle $*
 status $got_status, expected $want_status
@@ -47,6 +51,7 @@ fails() {
     shift 2
     got=$("$heddle" "$@" 2>err)
     got_status=$?
+    spoken <err >err.spoken && mv err.spoken err
     if [ "$got_status" = "$want_status" ] && [ -z "$got" ] && grep -q -- "$pattern" err; then
         report yes
     else

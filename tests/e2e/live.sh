@@ -16,9 +16,9 @@ prints() { # prints PATTERN ARGUMENTS...
 }
 
 "$heddle" set shop.db main/first 1
-check "without a program there is a status of its own" fails 8 "hd_runtime_serve" graph shop.db
-check "also for the rest" fails 8 "no running program" stats shop.db
-check "a file that is missing is said to be" fails 2 "no file none.db" graph none.db
+check_file "without a program there is a status of its own" fails 8 "hd_runtime_serve" graph shop.db
+check_file "also for the rest" fails 8 "no running program" stats shop.db
+check_file "a file that is missing is said to be" fails 2 "no file none.db" graph none.db
 check "a node without a program" fails 8 "is no cell" why shop.db total
 check "of a cell the file tells its commits" holds prints "set first 1" why shop.db main/first
 check "a space that is not there is named" fails 2 "no space \"mian\"" why shop.db mian/first
@@ -26,7 +26,9 @@ check "pieces need no program" gives 0 "there are no pieces" pieces shop.db
 
 check "a program serves" holds start_shop shop.db
 first=$pid
-check "its socket is the owner's alone" holds sh -c '[ "$(stat -c %a shop.db-live-$0)" = 600 ]' "$pid"
+beside=shop.db-live-$pid
+on_server && beside=live.sock
+check "its socket is the owner's alone" holds sh -c '[ "$(stat -c %a "$0")" = 600 ]' "$beside"
 settled() { "$heddle" why shop.db main/parity | grep -q 'main/parity is "even"'; }
 check "it settles" holds until_true settled
 
@@ -83,23 +85,27 @@ for command in "graph shop.db" "why shop.db main/parity" "why-not shop.db slow" 
     check "$command fits 80 columns" holds in_80_columns $command
 done
 
-check "a second program on the file serves too" holds start_shop shop.db
-second=$pid
-check "then the command asks which" fails 1 "Say which with --pid.*$second" graph shop.db
-check "--pid says" holds prints "^total" graph shop.db --pid "$second"
-check "the file has its pieces whoever serves" holds sh -c '"$0" pieces shop.db 2>&1 | grep -q "2 programs serve"' "$heddle"
-check "a number that does not serve is refused" fails 8 "does not serve" graph shop.db --pid 1
-check "doctor names them" holds prints "$second" doctor shop.db
-kill -9 "$second"; wait "$second" 2>/dev/null
-check "one that was killed is forgotten" holds prints "^total" graph shop.db
-check "and its socket removed" holds sh -c '! [ -e "shop.db-live-$0" ]' "$second"
-mkdir elsewhere && ln -s ../shop.db elsewhere/link.db
-check "a link to the file leads to the program" holds prints "^total" graph elsewhere/link.db
+# Beside a file each program has a socket of its own, and the command finds them.
+second_program() {
+    check "a second program on the file serves too" holds start_shop shop.db
+    second=$pid
+    check "then the command asks which" fails 1 "Say which with --pid.*$second" graph shop.db
+    check "--pid says" holds prints "^total" graph shop.db --pid "$second"
+    check "the file has its pieces whoever serves" holds sh -c '"$0" pieces shop.db 2>&1 | grep -q "2 programs serve"' "$heddle"
+    check "a number that does not serve is refused" fails 8 "does not serve" graph shop.db --pid 1
+    check "doctor names them" holds prints "$second" doctor shop.db
+    kill -9 "$second"; wait "$second" 2>/dev/null
+    check "one that was killed is forgotten" holds prints "^total" graph shop.db
+    check "and its socket removed" holds sh -c '! [ -e "shop.db-live-$0" ]' "$second"
+    mkdir elsewhere && ln -s ../shop.db elsewhere/link.db
+    check "a link to the file leads to the program" holds prints "^total" graph elsewhere/link.db
+}
+on_server || second_program
 stop_shop "$first"
 
 check "a socket may be elsewhere" holds start_shop shop.db here.sock
 check "and is named" holds prints "^total" graph shop.db --socket here.sock
-check "without that nobody is found" fails 8 "no running program" graph shop.db
+check_file "without that nobody is found" fails 8 "no running program" graph shop.db
 stop_shop "$pid"
 check "what a restart would run: nothing" gives 0 "nothing is stale: no piece would have work to do" pieces shop.db --stale
 "$heddle" set shop.db main/price 11
@@ -108,8 +114,8 @@ check "the same for a program" holds prints '"id":"main","stale_nodes":' pieces 
 check "a socket that nobody serves" fails 8 "no program serves at" graph shop.db --socket here.sock
 check "also where the file could tell something" fails 8 "no program serves at" pieces shop.db --socket here.sock
 check "or the log" fails 8 "no program serves at" why shop.db main/price --socket here.sock
-check "who is asked for by number must be there" fails 8 "no running program" pieces shop.db --pid 1
-check "also for why" fails 8 "no running program" why shop.db main/price --pid 1
+check_file "who is asked for by number must be there" fails 8 "no running program" pieces shop.db --pid 1
+check_file "also for why" fails 8 "no running program" why shop.db main/price --pid 1
 rm -f here.sock
 
 python3 -c '

@@ -1,6 +1,8 @@
 /* live_shop.c -- a program for the checks of live.sh: a small shop that serves, until it is killed.
  *
- *     live_shop FILE [SOCKET]      prints "ready" when it can be asked */
+ *     live_shop FILE [SOCKET]      prints "ready" when it can be asked
+ *
+ * Of a store on a server the socket is ./live.sock. */
 #include <heddle.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,7 +92,8 @@ int main(int argc, char **argv) {
     s.parity = hd_cell_at(s.rt, "main/parity");
     if (!build(&s) || hd_write_json(s.rt, s.price, "3") || hd_write_json(s.rt, s.count, "4"))
         return fail(s.rt, "build");
-    hd_serve_options options = { .socket = argc > 2 ? argv[2] : NULL, .name = "live_shop" };
+    const char *path = argc > 2 ? argv[2] : strstr(argv[1], "://") ? "live.sock" : NULL;
+    hd_serve_options options = { .socket = path, .name = "live_shop" };
     if (hd_runtime_serve(s.rt, &options)) return fail(s.rt, "serve");
     puts("ready");
     fflush(stdout);

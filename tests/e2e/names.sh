@@ -45,18 +45,21 @@ check "db export" holds tame db export odd.db
 kill $pid; wait $pid 2>/dev/null
 again() { "$heddle" db export odd.db >a && "$heddle" db import again.db a && "$heddle" db export again.db | cmp - a; }
 check "what is exported is what is imported" holds again
-"$heddle" set "file$red.db" main/a 1
-for verb in check repair stats export vacuum prune checkpoint; do
-    check "db $verb of a file with such a name" holds tame db $verb "file$red.db"
-done
-check "db backup, too" holds tame db backup "file$red.db" "copy$red.db"
-# A file in which a stranger has written what heddle does not accept as an id.
-python3 - <<'END'
+in_a_file() {
+    "$heddle" set "file$red.db" main/a 1
+    for verb in check repair stats export vacuum prune checkpoint; do
+        check "db $verb of a file with such a name" holds tame db $verb "file$red.db"
+    done
+    check "db backup, too" holds tame db backup "file$red.db" "copy$red.db"
+    # A file in which a stranger has written what heddle does not accept as an id.
+    python3 - <<'END'
 import sqlite3
 db = sqlite3.connect("again.db")
 db.execute("update head set id = 'wild' || char(27) || '[31m' where id = 'out'")
 db.commit()
 END
-check "ls of a hostile file" holds tame ls again.db main
-check "db check of one" holds tame db check again.db
-check "db repair of one" holds tame db repair again.db
+    check "ls of a hostile file" holds tame ls again.db main
+    check "db check of one" holds tame db check again.db
+    check "db repair of one" holds tame db repair again.db
+}
+on_server || in_a_file

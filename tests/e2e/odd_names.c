@@ -3,6 +3,7 @@
  *     odd_names FILE      prints "ready" when it can be asked */
 #include <heddle.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ESC, and U+009B, which some terminals take for ESC and '['. */
 #define RED "\033[31m\xC2\x9B"
@@ -41,7 +42,8 @@ int main(int argc, char **argv) {
                  hd_compute(rt, "unseen" RED, copy_unseen, &o, o.unseen).id &&
                  hd_effect(rt, "complain" RED, complain, &o).id &&
                  !hd_write_json(rt, o.in, "\"value\\u001b\xC2\x9B\"");
-    hd_serve_options options = { .name = "odd" RED };
+    const char *path = strstr(argv[1], "://") ? "live.sock" : NULL;
+    hd_serve_options options = { .socket = path, .name = "odd" RED };
     if (!built || hd_runtime_serve(rt, &options)) return 1;
     puts("ready");
     fflush(stdout);

@@ -6,7 +6,7 @@ adder() { for _ in $(seq 15); do "$heddle" patch shop.db main/n "$add" || echo "
 adder & adder & adder &
 backups() { for i in $(seq 4); do "$heddle" db backup shop.db "copy$i.db" >/dev/null &&
     "$heddle" db check "copy$i.db" >/dev/null || return 1; done; }
-check "backups made meanwhile are in order" holds backups
+check_file "backups made meanwhile are in order" holds backups
 wait
 check "no writer fails" holds test ! -e bad
 check "no increment is lost" gives 0 45 get shop.db main/n

@@ -4,6 +4,8 @@
  *     workflow_shop FILE [CALLS]     prints "ready" when it can be asked; each call of an action is a line in CALLS
  *     workflow_shop FILE - serve     has no actions: workers come to its socket
  *
+ * Of a store on a server the sockets are ./live.sock and ./workers.sock, in the checks of the command (HD_E2E).
+ *
  * Actions: the seed's fetch_items, process_item, validate_chunk, aggregate_chunk, finalize; echo, which returns its
  * first argument; slow, which takes a while; fail, which raises ValueError. */
 #define _POSIX_C_SOURCE 200809L
@@ -115,9 +117,11 @@ int main(int count, char **words) {
         if (hd_action_register(
                 engine, &(hd_action_spec){ .name = names[i], .fn = functions[i], .ctx = names[i] }))
             return stop(rt, NULL);
-    if (serve && hd_engine_serve(engine, NULL)) return stop(rt, NULL);
-    /* Beside a store on a server there is no place for a socket. */
-    if (!strstr(words[1], "://") && hd_runtime_serve(rt, NULL)) return stop(rt, NULL);
+    bool remote = strstr(words[1], "://");
+    hd_engine_serve_options workers = { .socket = remote ? "workers.sock" : NULL };
+    hd_serve_options askers = { .socket = remote ? "live.sock" : NULL };
+    if (serve && hd_engine_serve(engine, &workers)) return stop(rt, NULL);
+    if ((!remote || getenv("HD_E2E")) && hd_runtime_serve(rt, &askers)) return stop(rt, NULL);
     printf("ready\n");
     fflush(stdout);
     return hd_runtime_run(rt) ? stop(rt, NULL) : 0;

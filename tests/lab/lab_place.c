@@ -79,6 +79,23 @@ static void remove_schema(lab_store_place *p) {
     schemas.taken[p->schema] = false;
 }
 
+void lab_drop_schemas(const char *prefix) {
+    hd_env env = hd_env_system();
+    hd_error error;
+    conn c = { 0 };
+    char sql[400];
+    if (conn_open(&c, getenv("HD_POSTGRES"), &env, &error)) lab_fail("%s", error.message);
+    c.pq.PQexitPipelineMode(c.c);
+    snprintf(sql, sizeof sql,
+             "do $$ declare name text; begin for name in select nspname from pg_namespace where"
+             " starts_with(nspname, '%s') loop execute format('drop schema %%I cascade', name);"
+             " end loop; end $$",
+             prefix);
+    c.pq.PQclear(conn_exec(&c, sql));
+    if (c.failure) lab_fail("%s", c.words);
+    conn_close(&c);
+}
+
 void lab_place_make(lab_store_place *p) {
     if (lab_on_server()) make_schema(p);
     else make_file(p);

@@ -19,4 +19,7 @@ bool lab_on_server(void);
 void lab_place_make(lab_store_place *p);
 void lab_place_remove(lab_store_place *p);
 
+/* Drops the schemas of the server whose names begin so. */
+void lab_drop_schemas(const char *prefix);
+
 #endif

@@ -117,9 +117,9 @@ static void one_round(hd_runtime *writer, hd_runtime *reader) {
 
 static void no_change_is_left_out(void **state) {
     (void)state;
-    char file[100];
+    char file[256];
     random_ = lab_random_of(lab_seed());
-    folder_file(file, sizeof file, "ops.db");
+    folder_store(file, sizeof file, "ops.db");
     hd_runtime *writer = open_store(file), *reader = open_store(file);
     for (int i = 0; i < ROUNDS; i++) one_round(writer, reader);
     assert_int_equal(hd_close(reader), HD_OK);
@@ -129,8 +129,8 @@ static void no_change_is_left_out(void **state) {
 /* Readers of what lies beside the paths of plain operations are not disturbed. */
 static void a_plain_set_touches_its_own_path(void **state) {
     (void)state;
-    char file[100], before[400];
-    folder_file(file, sizeof file, "plain.db");
+    char file[256], before[400];
+    folder_store(file, sizeof file, "plain.db");
     hd_runtime *writer = open_store(file), *reader = open_store(file);
     assert_int_equal(
         hd_write_json(writer, hd_cell_at(writer, "main/d"), "{\"a\": {\"x\": 1, \"y\": 1}}"),

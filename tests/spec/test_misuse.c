@@ -444,8 +444,8 @@ static void what_is_listed_from_a_file_may_be_read_meanwhile(void **state) {
     static const char *const names[] = { "main/a",  "main/b",  "main/c",
                                          "other/a", "other/b", "other/c" };
     world w = { 0 };
-    char path[128];
-    folder_file(path, sizeof path, "listed.db");
+    char path[256];
+    folder_store(path, sizeof path, "listed.db");
     assert_int_equal(hd_open(path, NULL, &w.rt, NULL), HD_OK);
     for (int i = 0; i < 6; i++)
         assert_int_equal(hd_write_json(w.rt, hd_cell_at(w.rt, names[i]), "1"), HD_OK);

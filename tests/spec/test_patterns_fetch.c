@@ -316,10 +316,10 @@ static void a_request_without_an_answer_is_made_again(void **state) {
 /* A server that could not be reached has not answered. */
 static void a_request_that_did_not_get_through_is_made_again(void **state) {
     int seen = 0;
-    char file[128];
+    char file[256];
     server s = server_open(one);
     server_close(&s);
-    folder_file(file, sizeof file, "fetch.db");
+    folder_store(file, sizeof file, "fetch.db");
     open_page_in(file, NULL, s.url, &seen);
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
     assert_non_null(strstr(result(), "\"error\":"));
@@ -336,9 +336,9 @@ static void a_request_that_did_not_get_through_is_made_again(void **state) {
 /* Nor does a stop answer it. */
 static void a_request_of_a_piece_that_was_stopped_is_made_again(void **state) {
     int seen = 0;
-    char file[128];
+    char file[256];
     server s = server_open(one);
-    folder_file(file, sizeof file, "fetch.db");
+    folder_store(file, sizeof file, "fetch.db");
     hd_piece p = open_page_in(file, NULL, s.url, &seen);
     hd_runtime_pump(rt);
     hd_piece_stop(rt, p);
@@ -352,10 +352,10 @@ static void a_request_of_a_piece_that_was_stopped_is_made_again(void **state) {
 /* An answer that is there is not asked for again, nor looked at. */
 static void an_answer_outlives_the_process(void **state) {
     int seen = 0;
-    char file[128];
+    char file[256];
     hd_node_info info;
     server s = server_open(one);
-    folder_file(file, sizeof file, "fetch.db");
+    folder_store(file, sizeof file, "fetch.db");
     open_page_in(file, NULL, s.url, &seen);
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
     close_page();

@@ -25,7 +25,7 @@ enum { STEPS = 120, LINES_MAX = 400, LINE_SIZE = 40 };
 typedef struct twin {
     hd_runtime *rt;
     hd_pool *pool;
-    char file[128]; /* "": in memory */
+    char file[256]; /* "": in memory */
     hd_memory *memory;
     hd_runtime *bystander; /* shares the memory, and does nothing; NULL: there is none */
     uint32_t count;        /* of what has run since the last look */
@@ -151,7 +151,7 @@ static void die(twin *t) {
 
 static void open_twin(twin *t, const char *name, bool shared) {
     *t = (twin){ 0 };
-    if (name) folder_file(t->file, sizeof t->file, name);
+    if (name) folder_store(t->file, sizeof t->file, name);
     else assert_int_equal(hd_memory_open(NULL, &t->memory), HD_OK);
     hd_options options = { .memory = t->memory };
     if (shared) assert_int_equal(hd_open(NULL, &options, &t->bystander, NULL), HD_OK);

@@ -39,11 +39,11 @@ static hd_status one(hd_action *a, hd_value args, void *ctx) {
 }
 
 static int open_world_with(void **state, const hd_env *env) {
-    char file[100];
+    char file[256];
     hd_pool *pool;
     hd_options options = { .env = env };
     if (folder_make(state)) return -1;
-    folder_file(file, sizeof file, "many.db");
+    folder_store(file, sizeof file, "many.db");
     assert_int_equal(hd_open(file, &options, &rt, NULL), HD_OK);
     assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
@@ -131,10 +131,10 @@ static void write_somewhere(hd_runtime *other) {
 
 static void refused_commits_lose_nothing(void **state) {
     (void)state;
-    char file[100];
+    char file[256];
     hd_runtime *other;
     assert_int_equal(hd_runtime_sync(rt), HD_OK); /* the documents are there */
-    folder_file(file, sizeof file, "many.db");
+    folder_store(file, sizeof file, "many.db");
     assert_int_equal(hd_open(file, NULL, &other, NULL), HD_OK);
     run_until_finished(write_somewhere, other);
     assert_results();

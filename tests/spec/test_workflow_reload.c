@@ -13,7 +13,7 @@
 
 enum { WORKFLOWS = 8 };
 
-static char file[96];
+static char file[256];
 static hd_runtime *rt;
 static hd_engine *engine;
 static hd_pool *pool;
@@ -79,7 +79,7 @@ static void w4_instances_that_share_commits_are_apart(void **state) {
         start_all(seed);
         results_of_all(should_be);
         close_store();
-        folder_file(file, sizeof file, "reload.db");
+        folder_store(file, sizeof file, "reload.db");
         open_store(file);
         start_all(seed);
         run_with_reloads();

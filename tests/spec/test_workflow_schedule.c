@@ -340,12 +340,12 @@ static bool count_one(const char *name, void *ctx) {
 
 /* The next time is in the store: a program that is started anew, or that takes over, goes on from there. */
 static void schedules_survive_a_restart(void **state) {
-    char file[96];
+    char file[256];
     int all = 0;
     hd_runtime *rt2;
     hd_engine *engine2;
     close_store();
-    folder_file(file, sizeof file, "schedule.db");
+    folder_store(file, sizeof file, "schedule.db");
     where = file;
     open_store();
     register_jobs();
