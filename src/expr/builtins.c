@@ -109,14 +109,22 @@ static ev f_format(world *w, ev self, const ev *a, const call *c) {
     return ev_format(w, a[0], arg_given(a[1]) ? a[1] : w->empty_str);
 }
 
+/* What is above a class that nothing has declared is not known; a record is none of the built-in classes, though. */
+static int check_class(world *w, ev v, uint32_t of) {
+    if (class_is(w->classes, ev_class(v), of)) return 1;
+    bool known = !(ev_flags(w->classes, v) & CLASS_OWN_BASES) ||
+                 (v.kind == EV_RECORD && of < CLASS_BUILTIN_COUNT);
+    return known ? 0 : (raise_own(w, v.o->class_, "isinstance()"), -1);
+}
+
 /* 1, 0, -1. Tuples of classes nest; the depth is bounded. */
-static int check_instance(world *w, uint32_t class_, ev of) {
-    if (of.kind == EV_TYPE) return class_is(w->classes, class_, (uint32_t)of.i);
+static int check_instance(world *w, ev v, ev of) {
+    if (of.kind == EV_TYPE) return check_class(w, v, (uint32_t)of.i);
     if (of.kind == EV_TUPLE) {
         if (!world_enter(w, " in __instancecheck__")) return -1;
         int answer = 0;
         for (uint32_t i = 0; i < of.tuple->count && answer == 0; i++)
-            answer = check_instance(w, class_, of.tuple->items[i]);
+            answer = check_instance(w, v, of.tuple->items[i]);
         world_leave(w);
         return answer;
     }
@@ -126,7 +134,7 @@ static int check_instance(world *w, uint32_t class_, ev of) {
 
 static ev f_isinstance(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
-    int answer = check_instance(w, ev_class(a[0]), a[1]);
+    int answer = check_instance(w, a[0], a[1]);
     return answer < 0 ? ev_fail() : ev_bool(answer);
 }
 
@@ -204,7 +212,9 @@ static ev all_or_any(world *w, ev v, bool stop) {
     if (ev_failed(it)) return it;
     for (int more; (more = iter_next(w, it, &one)) != 0;) {
         if (more < 0 || !world_step(w)) return ev_fail();
-        if (ev_truth(w, one) == stop) return w->status ? ev_fail() : ev_bool(stop);
+        int truth = ev_truth(w, one);
+        if (truth < 0) return ev_fail();
+        if (truth == stop) return ev_bool(stop);
     }
     return ev_bool(!stop);
 }
@@ -258,7 +268,9 @@ static ev f_zip(world *w, ev self, const ev *a, const call *c) {
     if (!call_only_names(w, c, "zip", "strict", NULL)) return ev_fail();
     ev strict = call_named(c, "strict"), all = iterators_of(w, c, 0);
     ev it = ev_failed(all) ? all : iter_new(w, ITER_ZIP, all, ev_none());
-    if (!ev_failed(it)) it.iter->strict = arg_given(strict) && ev_truth(w, strict);
+    int is_strict = arg_given(strict) && !ev_failed(it) ? ev_truth(w, strict) : 0;
+    if (is_strict < 0) return ev_fail();
+    if (!ev_failed(it)) it.iter->strict = is_strict;
     return it;
 }
 
@@ -343,8 +355,8 @@ static ev f_max(world *w, ev self, const ev *a, const call *c) {
 
 static ev f_bool(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
-    bool truth = arg_given(a[0]) && ev_truth(w, a[0]);
-    return w->status ? ev_fail() : ev_bool(truth);
+    int truth = arg_given(a[0]) ? ev_truth(w, a[0]) : 0;
+    return truth < 0 ? ev_fail() : ev_bool(truth);
 }
 
 static ev f_int(world *w, ev self, const ev *a, const call *c) {

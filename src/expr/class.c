@@ -26,17 +26,21 @@ static void free_info(const hd_env *env, class_info *i) {
     free_name(env, i->name);
     for (uint32_t f = 0; i->fields && f < i->fields_count; f++) free_name(env, i->fields[f]);
     env_free(env, i->fields, i->fields_count * sizeof *i->fields);
+    env_free(env, i->more, i->more_count * sizeof *i->more);
 }
 
 /* A copy whose texts are ours. */
 static hd_status copy_info(const hd_env *env, const class_info *from, class_info *to) {
     *to = *from;
     to->fields = NULL;
+    to->more = from->more_count ? env_new_copy(env, from->more, from->more_count * sizeof *to->more)
+                                : NULL;
     to->name = copy_name(env, from->name);
-    if (!to->name) return HD_NOMEM;
-    if (!from->fields_count) return HD_OK;
-    to->fields = env_new0(env, from->fields_count * sizeof *to->fields);
-    bool whole = to->fields != NULL;
+    bool whole = to->name && (to->more || !from->more_count);
+    if (whole && from->fields_count) {
+        to->fields = env_new0(env, from->fields_count * sizeof *to->fields);
+        whole = to->fields != NULL;
+    }
     for (uint32_t i = 0; whole && i < from->fields_count; i++)
         whole = (to->fields[i] = copy_name(env, from->fields[i])) != NULL;
     if (whole) return HD_OK;
@@ -82,7 +86,10 @@ void classes_close(classes *c) {
 
 static bool same_info(const class_info *a, const class_info *b) {
     if (a->base != b->base || a->kind != b->kind || a->flags != b->flags ||
-        a->fields_count != b->fields_count || a->required != b->required)
+        a->fields_count != b->fields_count || a->required != b->required ||
+        a->more_count != b->more_count)
+        return false;
+    if (a->more_count && memcmp(a->more, b->more, a->more_count * sizeof *a->more) != 0)
         return false;
     for (uint32_t i = 0; i < a->fields_count; i++)
         if (strcmp(a->fields[i], b->fields[i]) != 0) return false;
@@ -104,12 +111,28 @@ hd_status classes_define(classes *c, const class_info *info, uint32_t *out) {
     hd_status status = classes_add(c, info, out);
     if (status != HD_EXISTS) return status;
     class_info *known = &c->all.items[*out];
-    if (known->kind != info->kind || *out < CLASS_BUILTIN_COUNT || class_is(c, info->base, *out))
-        return HD_EXISTS;
+    bool round = class_is(c, info->base, *out);
+    for (uint32_t i = 0; i < info->more_count; i++) round |= class_is(c, info->more[i], *out);
+    bool other = known->kind != info->kind && !(known->flags & CLASS_NAMED);
+    if (other || *out < CLASS_BUILTIN_COUNT || round) return HD_EXISTS;
     status = copy_info(&c->env, info, &own);
     if (status) return status;
     free_info(&c->env, known);
     *known = own;
+    return HD_OK;
+}
+
+hd_status classes_link(classes *c, uint32_t id, const uint32_t *above, uint32_t count) {
+    class_info *info = &c->all.items[id];
+    if (!(info->flags & CLASS_OWN_BASES)) return HD_OK;
+    assert(count && !info->more);
+    for (uint32_t i = 0; i < count; i++) /* values of two programs may contradict each other */
+        if (class_is(c, above[i], id)) return HD_OK;
+    if (count > 1) info->more = env_new_copy(&c->env, above + 1, (count - 1) * sizeof *above);
+    if (count > 1 && !info->more) return HD_NOMEM;
+    info->more_count = count - 1;
+    info->base = above[0];
+    info->flags &= (uint16_t)~CLASS_OWN_BASES;
     return HD_OK;
 }
 
@@ -125,9 +148,12 @@ uint32_t classes_find(const classes *c, const char *name, size_t length) {
 
 bool class_is(const classes *c, uint32_t id, uint32_t base) {
     for (;; id = class_of(c, id)->base) {
+        const class_info *info = class_of(c, id);
         if (id == base) return true;
-        /* The only class with two bases. */
+        /* The only built-in class with two bases. */
         if (id == CLASS_ExceptionGroup && base == CLASS_BaseExceptionGroup) return true;
+        for (uint32_t i = 0; i < info->more_count; i++)
+            if (class_is(c, info->more[i], base)) return true;
         if (id == CLASS_object) return false;
     }
 }

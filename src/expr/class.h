@@ -132,17 +132,33 @@ enum {
     CLASS_OPEN = 2,   /* records: attributes that are no fields can be set */
     CLASS_BY_ID = 4,  /* records: equal only to themselves */
     CLASS_PARTIAL =
-        8,          /* objects have attributes in the program (methods) that are not known here */
-    CLASS_OWN = 16, /* the program has operators for its objects: their text, their order, ... */
+        8, /* objects have attributes in the program (methods) that are not known here */
+    /* What the program's own code says of its objects, so that nothing but Unsupported can be said here: */
+    CLASS_OWN = 16,        /* operators: what would be a TypeError is none */
+    CLASS_OWN_TEXT = 32,   /* str and repr */
+    CLASS_OWN_EQUAL = 64,  /* == and the hash */
+    CLASS_OWN_TRUTH = 128, /* bool */
+    CLASS_OWN_BASES = 256, /* the classes above it */
+    CLASS_OWN_SET = 2048,  /* what assigning an attribute does */
+    /* Enums: a member is its value, too, in operators (IntEnum); in str and format as well. */
+    CLASS_BARE = 512,
+    CLASS_BARE_TEXT = 1024,
+    CLASS_SEALED = 4096, /* records: what is encoded of them is not what their attributes are */
+    CLASS_NAMED = 8192,  /* no object of it was seen yet: its kind is a guess */
+    /* A class that a value names and that nothing has declared. */
+    CLASS_UNKNOWN = CLASS_OPEN | CLASS_PARTIAL | CLASS_OWN | CLASS_OWN_TEXT | CLASS_OWN_EQUAL |
+                    CLASS_OWN_TRUTH | CLASS_OWN_BASES | CLASS_OWN_SET,
 };
 
 typedef struct class_info {
     char *name;    /* NUL-terminated; of classes of a program "module:Class" */
     uint32_t base; /* a class; of `object` itself */
     uint8_t kind;  /* a class_kind */
-    uint8_t flags;
+    uint16_t flags;
     uint32_t fields_count;
-    char **fields;     /* names */
+    char **fields; /* names */
+    uint32_t more_count;
+    uint32_t *more;    /* classes above it beside `base` */
     uint32_t required; /* fields without a default come first: so many */
 } class_info;
 
@@ -166,6 +182,9 @@ hd_status classes_add(classes *c, const class_info *info, uint32_t *out);
  * version may have more fields. HD_EXISTS: the name is that of a built-in class, or of one of another kind. */
 hd_status classes_define(classes *c, const class_info *info, uint32_t *out);
 
+/* The classes above one that nothing has declared, at least one, the closest first; later calls change nothing. */
+hd_status classes_link(classes *c, uint32_t id, const uint32_t *above, uint32_t count);
+
 /* The name without the module, and without classes and functions around it: "Item" of "shop:Cart.Item". */
 static inline const char *class_shown(const class_info *info) {
     const char *dot = strrchr(info->name, '.'), *colon = strchr(info->name, ':');
@@ -178,10 +197,18 @@ static inline const class_info *class_of(const classes *c, uint32_t id) {
     assert(id < c->all.count);
     return &c->all.items[id];
 }
-/* Whether it is the class or one of its subclasses. */
+/* Whether it is the class or one of its subclasses. With CLASS_OWN_BASES only true is an answer. */
 bool class_is(const classes *c, uint32_t id, uint32_t base);
 
 /* The class of a value. */
 uint32_t ev_class(ev v);
+
+/* The flags of a value's class. A member of an enum that was read before its class was declared is of an unknown class. */
+static inline uint32_t ev_flags(const classes *c, ev v) {
+    if (v.kind < EV_TUPLE || v.kind == EV_RANGE || !v.o->class_) return 0;
+    uint32_t flags = class_of(c, v.o->class_)->flags;
+    bool stale = v.kind == EV_ENUM && (flags & CLASS_BARE) && !(v.o->flags & OBJ_BARE);
+    return stale ? CLASS_UNKNOWN : flags;
+}
 
 #endif

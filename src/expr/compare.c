@@ -18,13 +18,21 @@ bool ev_is(ev a, ev b) {
     case EV_FLOAT: return memcmp(&a.d, &b.d, sizeof a.d) == 0 || (a.d != a.d && b.d != b.d);
     case EV_STR:
     case EV_BYTES: return text_same(a.text, b.text);
-    case EV_ENUM: return key_same(a, b);
+    case EV_ENUM:
+        return a.o->class_ == b.o->class_ && text_same(a.enumer->name.text, b.enumer->name.text);
     case EV_TUPLE: return a.o == b.o || (a.tuple->count == 0 && b.tuple->count == 0);
     default: return ev_is_obj(a) ? a.o == b.o : a.i == b.i;
     }
 }
 
-bool ev_truth(world *w, ev v) {
+static int truth_own(world *w, ev v) {
+    raise_own(w, v.o->class_, "bool()");
+    return -1;
+}
+
+int ev_truth(world *w, ev v) {
+    if (ev_flags(w->classes, v) & CLASS_OWN_TRUTH) return truth_own(w, v);
+    v = ev_bare(v);
     switch (v.kind) {
     case EV_NONE: return false;
     case EV_BOOL:
@@ -34,10 +42,10 @@ bool ev_truth(world *w, ev v) {
     case EV_BYTES: return v.text->count != 0;
     case EV_TUPLE: return v.tuple->count != 0;
     case EV_RANGE: return v.range->count != 0;
-    case EV_LIST: return world_need(w, v) && v.list->count != 0;
+    case EV_LIST: return world_need(w, v) ? v.list->count != 0 : -1;
     case EV_DICT:
-    case EV_SET: return world_need(w, v) && v.dict->count != 0;
-    case EV_VIEW: return world_need(w, v.view->of) && v.view->of.dict->count != 0;
+    case EV_SET: return world_need(w, v) ? v.dict->count != 0 : -1;
+    case EV_VIEW: return world_need(w, v.view->of) ? v.view->of.dict->count != 0 : -1;
     default: return true;
     }
 }
@@ -150,9 +158,19 @@ static int equal_objects(world *w, ev a, ev b) {
     }
 }
 
+/* The program's own ==, of either side; 0: there is none. */
+static uint32_t own_equality(const world *w, ev a, ev b) {
+    if (ev_flags(w->classes, a) & CLASS_OWN_EQUAL) return a.o->class_;
+    return ev_flags(w->classes, b) & CLASS_OWN_EQUAL ? b.o->class_ : 0;
+}
+
 static int ev_equal(world *w, ev a, ev b) {
+    a = ev_bare(a);
+    b = ev_bare(b);
     if (ev_is_number(a) && ev_is_number(b)) return number_same(a, b);
     if (ev_is_text(a) && a.kind == b.kind) return text_same(a.text, b.text);
+    uint32_t own = own_equality(w, a, b);
+    if (own) return raise_own(w, own, "=="), -1;
     if (!ev_is_obj(a) || !ev_is_obj(b)) return key_same(a, b);
     if (!world_enter(w, " in comparison")) return -1;
     int same = equal_objects(w, a, b);
@@ -199,21 +217,18 @@ static int order_objects(world *w, compare_op op, ev a, ev b) {
     if (a.kind == EV_TUPLE && b.kind == EV_TUPLE)
         return order_items(w, op, a.tuple->items, a.tuple->count, b.tuple->items, b.tuple->count);
     if (is_set_like(a) && is_set_like(b)) return order_sets(w, op, a, b);
-    bool own =
-        (class_of(w->classes, ev_class(a))->flags | class_of(w->classes, ev_class(b))->flags) &
-        CLASS_OWN;
-    raise_f(w, own ? CLASS_Unsupported : CLASS_TypeError,
-            "'%s' not supported between instances of '%s' and '%s'", compare_text(op),
-            type_name(w, a), type_name(w, b));
+    raise_f(w, CLASS_TypeError, "'%s' not supported between instances of '%s' and '%s'",
+            compare_text(op), type_name(w, a), type_name(w, b));
     return -1;
 }
 
 int ev_order(world *w, compare_op op, ev a, ev b) {
-    if (ev_is_number(a) && ev_is_number(b)) {
-        int order = number_order(a, b);
+    ev x = ev_bare(a), y = ev_bare(b);
+    if (ev_is_number(x) && ev_is_number(y)) {
+        int order = number_order(x, y);
         return order == 2 ? 0 : judge(op, order);
     }
-    if (ev_is_text(a) && a.kind == b.kind) return judge(op, text_order(a.text, b.text));
+    if (ev_is_text(x) && x.kind == y.kind) return judge(op, text_order(x.text, y.text));
     if (!world_enter(w, " in comparison")) return -1;
     int answer = order_objects(w, op, a, b);
     world_leave(w);

@@ -28,7 +28,8 @@ bool ev_is(ev a, ev b);
 int ev_order(world *w, compare_op op, ev a, ev b);
 /* EQ to GE. */
 int ev_compare(world *w, compare_op op, ev a, ev b);
-bool ev_truth(world *w, ev v);
+/* 1, 0, or -1: an exception is pending, or the status is set. */
+int ev_truth(world *w, ev v);
 
 /* A keys or items view as a set, anything else as it is. */
 ev set_of_view(world *w, ev v);

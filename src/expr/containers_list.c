@@ -22,6 +22,7 @@ static bool index_bound(world *w, ev v, int64_t count, int64_t otherwise, int64_
     *out = otherwise;
     if (!arg_given(v)) return true;
     if (!ev_is_int(v)) {
+        (void)type_name(w, v); /* which may have one */
         raise_f(w, CLASS_TypeError, "slice indices must be integers or have an __index__ method");
         return false;
     }
@@ -178,9 +179,12 @@ static ev range_count(world *w, ev self, const ev *a, const call *c) {
 }
 
 static ev range_index(world *w, ev self, const ev *a, const call *c) {
+    int there = ev_contains(w, self, a[0]);
+    ev v = ev_bare(a[0]);
     (void)c;
-    if (ev_is_number(a[0]) && ev_contains(w, self, a[0]) == 1) {
-        int64_t i = a[0].kind == EV_FLOAT ? (int64_t)a[0].d : a[0].i;
+    if (there < 0) return ev_fail();
+    if (there) {
+        int64_t i = v.kind == EV_FLOAT ? (int64_t)v.d : v.i;
         return ev_int((int64_t)(((arith_i128)i - self.range->start) / self.range->step));
     }
     if (!ev_is_int(a[0]))

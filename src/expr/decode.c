@@ -127,8 +127,27 @@ static bool fill_names(decoder *d, dict *to, hd_value from, bool record) {
 
 /* ---- Tagged forms ------------------------------------------------------------------------ */
 
+#define BASES_MAX 64
+
+/* Of Python's standard library: such a record is data to make the object of. */
+static bool is_sealed(const char *name) {
+    static const char *const known[] = { "datetime:", "decimal:", "fractions:",
+                                         "frozenset", "pathlib:", "uuid:" };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strncmp(name, known[i], strlen(known[i]))) return true;
+    return false;
+}
+
+/* Named tuples and exceptions with operators of their own say so when they cross: see values.py. */
+static uint16_t flags_of(class_kind kind) {
+    if (kind == CLASS_TUPLE) return CLASS_OPEN | CLASS_PARTIAL | CLASS_OWN_TEXT;
+    if (kind == CLASS_EXCEPTION) return CLASS_OPEN | CLASS_PARTIAL | CLASS_OWN_BASES;
+    return CLASS_UNKNOWN;
+}
+
 /* A class of the program that nothing has declared: all that is known is its name. */
 static bool make_class(decoder *d, hd_value name, class_kind kind, uint32_t base, uint32_t *out) {
+    uint32_t flags = flags_of(kind);
     size_t length;
     const char *chars = hd_value_text(name, &length);
     char own[CLASS_NAME_SIZE];
@@ -136,10 +155,10 @@ static bool make_class(decoder *d, hd_value name, class_kind kind, uint32_t base
         return refuse(d, "an encoding names a class that cannot be one"), false;
     memcpy(own, chars, length);
     own[length] = 0;
+    if (kind == CLASS_RECORD && is_sealed(own)) flags |= CLASS_SEALED;
     hd_status status = classes_add(
         d->w->classes,
-        &(class_info){
-            .name = own, .base = base, .kind = (uint8_t)kind, .flags = CLASS_OPEN | CLASS_PARTIAL },
+        &(class_info){ .name = own, .base = base, .kind = (uint8_t)kind, .flags = (uint16_t)flags },
         out);
     if (status == HD_NOMEM) d->w->status = d->status = status;
     return !status || (refuse(d, "too many classes"), false);
@@ -152,18 +171,32 @@ static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t base
     if (!chars) return refuse(d, "an encoding names no class"), false;
     *out = classes_find(d->w->classes, chars, length);
     if (*out == CLASS_NONE) return make_class(d, name, kind, base, out);
-    if (class_of(d->w->classes, *out)->kind == kind) return true;
+    class_info *info = &d->w->classes->all.items[*out];
+    if (info->flags & CLASS_NAMED) {
+        info->kind = (uint8_t)kind;
+        info->base = base;
+        info->flags = flags_of(kind);
+    }
+    if (info->kind == kind) return true;
     refuse(d, "an encoding names a class of another kind");
     return false;
 }
 
-/* The class of an exception: where it is not known, below its bases, the closest of which comes first. */
+/* The class of an exception. What is above one that is not declared its values say: all of it, the closest first. */
 static bool find_error_class(decoder *d, hd_value from, const char *tag, uint32_t *out) {
     hd_value bases = hd_value_at(from, "bases");
-    uint32_t base = CLASS_Exception;
-    for (size_t i = hd_value_kind(bases) == HD_KIND_ARRAY ? hd_value_count(bases) : 0; i-- > 0;)
-        if (!find_class(d, hd_value_index(bases, i), CLASS_EXCEPTION, base, &base)) return false;
-    return find_class(d, hd_value_at(from, tag), CLASS_EXCEPTION, base, out);
+    uint32_t above[BASES_MAX + 1], count = 0;
+    size_t given = hd_value_kind(bases) == HD_KIND_ARRAY ? hd_value_count(bases) : 0;
+    if (!find_class(d, hd_value_at(from, tag), CLASS_EXCEPTION, CLASS_BaseException, out))
+        return false;
+    for (; count < given && count < BASES_MAX; count++)
+        if (!find_class(d, hd_value_index(bases, count), CLASS_EXCEPTION, CLASS_BaseException,
+                        &above[count]))
+            return false;
+    if (!count || above[count - 1] >= CLASS_BUILTIN_COUNT) above[count++] = CLASS_Exception;
+    hd_status status = classes_link(d->w->classes, *out, above, count);
+    if (status) d->w->status = d->status = status;
+    return !status;
 }
 
 static ev decode_tuple(decoder *d, hd_value from) {
@@ -200,6 +233,9 @@ static ev decode_error(decoder *d, hd_value from) {
         if (ev_failed(all) || !fill_names(d, all.dict, attrs, false)) return ev_fail();
         out.exc->attrs = all;
         world_ref(all);
+        if (dict_find_name(all.dict, "__own__"))
+            d->w->classes->all.items[class_].flags |=
+                CLASS_OWN | CLASS_OWN_EQUAL | CLASS_OWN_TRUTH | CLASS_OWN_SET;
     }
     if (hd_value_exists(cause)) {
         ev inner = decode(d, cause);
@@ -221,6 +257,7 @@ static ev decode_enum(decoder *d, hd_value from) {
     enumer *e = ev_failed(v) ? NULL : world_object(d->w, EV_ENUM, sizeof *e);
     if (!e) return ev_fail();
     e->head.class_ = (uint16_t)class_;
+    if (class_of(d->w->classes, class_)->flags & CLASS_BARE) e->head.flags |= OBJ_BARE;
     e->name = name;
     e->value = v;
     world_ref(name);
@@ -241,8 +278,13 @@ static ev decode_type(decoder *d, hd_value from) {
     if (class_ == CLASS_NONE && hd_value_exists(hd_value_at(from, "bases")) &&
         !find_error_class(d, from, "$type", &class_))
         return ev_fail();
-    return class_ == CLASS_NONE ? refuse(d, "an encoding names a class that is not registered")
-                                : ev_type(class_);
+    if (class_ != CLASS_NONE) return ev_type(class_);
+    if (!chars || !memchr(chars, ':', length))
+        return refuse(d, "an encoding names a class that is not registered");
+    if (!make_class(d, hd_value_at(from, "$type"), CLASS_RECORD, CLASS_object, &class_))
+        return ev_fail();
+    d->w->classes->all.items[class_].flags |= CLASS_NAMED;
+    return ev_type(class_);
 }
 
 static ev decode_record(decoder *d, hd_value from) {

@@ -136,14 +136,20 @@ static const char *class_name(const world *w, ev v) {
     return class_of(w->classes, ev_class(v))->name;
 }
 
-/* Of an exception of the program: the classes above it, to the first built-in one. */
+static void put_class(encoder *e, hd_builder *b, uint32_t class_) {
+    hd_builder_add(b, hd_string(e->pool, class_of(e->w->classes, class_)->name));
+}
+
+/* Of an exception of the program: the classes above it, on each way to the first built-in one. */
 static hd_value encode_bases(encoder *e, uint32_t class_) {
     hd_builder *b;
     if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
-    do {
-        class_ = class_of(e->w->classes, class_)->base;
-        hd_builder_add(b, hd_string(e->pool, class_of(e->w->classes, class_)->name));
-    } while (class_ >= CLASS_BUILTIN_COUNT);
+    const class_info *info = class_of(e->w->classes, class_), *above = info;
+    while (class_ >= CLASS_BUILTIN_COUNT && !(above->flags & CLASS_OWN_BASES)) {
+        put_class(e, b, class_ = above->base);
+        above = class_of(e->w->classes, class_);
+    }
+    for (uint32_t i = 0; i < info->more_count; i++) put_class(e, b, info->more[i]);
     return hd_builder_close(b);
 }
 
@@ -161,7 +167,7 @@ static hd_value encode_range(encoder *e, const range *r) {
 static hd_value encode_error(encoder *e, ev v) {
     const exc *x = v.exc;
     hd_value out = tagged(e, "$error", hd_string(e->pool, class_name(e->w, v)));
-    ev message = exc_message(e->w, v);
+    ev message = ev_str(e->w, v);
     if (ev_failed(message) && e->w->status) return failed(e);
     if (ev_failed(message))
         (void)raise_catch(e->w); /* of an object that has no text here: its arguments say all */

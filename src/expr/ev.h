@@ -59,6 +59,7 @@ enum {
     OBJ_BUSY = 4,     /* being printed or encoded: a circle is found by it */
     OBJ_UNLOADED = 8, /* known by number only; world_need() brings its content */
     OBJ_TRACKED = 16, /* changes of it are written to the journal */
+    OBJ_BARE = 32,    /* a member of an enum that is its value, too: see ev_bare */
 };
 
 typedef struct ev {
@@ -201,6 +202,11 @@ static inline bool ev_is_number(ev v) { return v.kind >= EV_BOOL && v.kind <= EV
 static inline bool ev_is_text(ev v) { return v.kind == EV_STR || v.kind == EV_BYTES; }
 /* Objects that can change, and that variables and other objects refer to by number in the store. */
 static inline bool ev_has_identity(ev v) { return v.kind >= EV_LIST && v.kind <= EV_RECORD; }
+
+/* What operators see of a member of an IntEnum and the like: its value. */
+static inline ev ev_bare(ev v) {
+    return v.kind == EV_ENUM && (v.o->flags & OBJ_BARE) ? v.enumer->value : v;
+}
 
 static inline bool text_is_wide(const text *t) { return t->head.flags & OBJ_WIDE; }
 static inline const uint8_t *text_narrow(const text *t) { return (const uint8_t *)t->data; }

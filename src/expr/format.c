@@ -360,6 +360,7 @@ ev ev_format(world *w, ev v, ev spec) {
     if (spec.text->count == 0) return ev_str(w, v);
     if (v.kind == EV_STR) return format_str(w, v, spec.text);
     if (ev_is_number(v)) return format_number_value(w, v, spec.text);
+    if (ev_flags(w->classes, v) & CLASS_BARE_TEXT) return ev_format(w, v.enumer->value, spec);
     if (v.kind == EV_ENUM) {
         ev t = ev_str(w, v);
         return ev_failed(t) ? t : format_str(w, t, spec.text);

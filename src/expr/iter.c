@@ -165,7 +165,8 @@ static int next_filtered(world *w, iter *it, ev *out) {
         if (more != 1) return more;
         ev keep = it->b.kind == EV_NONE ? *out : w->invoke(w, it->b, out, 1);
         if (ev_failed(keep)) return -1;
-        if (ev_truth(w, keep)) return 1;
+        int truth = ev_truth(w, keep);
+        if (truth) return truth;
     }
 }
 
@@ -255,6 +256,9 @@ static int contains_byte(world *w, ev container, ev v) {
 }
 
 static int contains_range(world *w, const range *r, ev v) {
+    uint32_t flags = ev_flags(w->classes, v);
+    if (flags & CLASS_OWN_EQUAL) return raise_own(w, v.o->class_, "in"), -1;
+    v = ev_bare(v);
     if (v.kind == EV_FLOAT) {
         if (!(v.d >= -9.2e18 && v.d <= 9.2e18) || v.d != (double)(int64_t)v.d) return 0;
         v = ev_int((int64_t)v.d);
@@ -264,7 +268,6 @@ static int contains_range(world *w, const range *r, ev v) {
     if (r->step > 0 ? v.i < r->start || v.i > last : v.i > r->start || v.i < last) return 0;
     uint64_t span =
         r->step > 0 ? (uint64_t)v.i - (uint64_t)r->start : (uint64_t)r->start - (uint64_t)v.i;
-    (void)w;
     return span % (r->step > 0 ? (uint64_t)r->step : -(uint64_t)r->step) == 0;
 }
 

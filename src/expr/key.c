@@ -62,9 +62,10 @@ static bool hash_items(world *w, const ev *items, uint32_t count, uint64_t *h) {
 
 static bool hash_record(world *w, ev v, uint64_t *h) {
     const class_info *info = class_of(w->classes, v.o->class_);
-    if (info->flags & CLASS_BY_ID) return *h = hash_u64((uint64_t)(uintptr_t)v.o), true;
+    if (info->flags & CLASS_BY_ID && !(info->flags & CLASS_OWN_EQUAL))
+        return *h = hash_u64((uint64_t)(uintptr_t)v.o), true;
     if (!(info->flags & CLASS_FROZEN)) {
-        raise_f(w, CLASS_TypeError, "unhashable type: '%s'", class_shown(info));
+        raise_f(w, CLASS_TypeError, "unhashable type: '%s'", type_name(w, v));
         return false;
     }
     if (!world_need(w, v)) return false;
@@ -77,6 +78,8 @@ static bool hash_record(world *w, ev v, uint64_t *h) {
 }
 
 static bool hash_object(world *w, ev v, uint64_t *h) {
+    if (ev_flags(w->classes, v) & CLASS_OWN_EQUAL)
+        return raise_own(w, v.o->class_, "hash()"), false;
     switch (v.kind) {
     case EV_TUPLE: return hash_items(w, v.tuple->items, v.tuple->count, h);
     case EV_RANGE:
@@ -96,6 +99,7 @@ static bool hash_object(world *w, ev v, uint64_t *h) {
 }
 
 bool key_hash(world *w, ev v, uint32_t *out) {
+    v = ev_bare(v);
     uint64_t h = v.kind;
     if (ev_is_text(v)) return *out = hash_text(w, v.text), true;
     if (ev_is_number(v)) h = hash_number(w, v);
@@ -139,6 +143,8 @@ static bool same_range(const range *a, const range *b) {
 }
 
 bool key_same(ev a, ev b) {
+    a = ev_bare(a);
+    b = ev_bare(b);
     if (ev_is_number(a) && ev_is_number(b))
         return number_same(a, b) ||
                (a.kind == b.kind && a.kind == EV_FLOAT && a.d != a.d && b.d != b.d);

@@ -384,18 +384,21 @@ static ev run(machine *m, uint32_t pc, uint32_t *resume) {
             break;
         case CODE_JUMP: pc = i->b; break;
         case CODE_JUMP_FALSE:
-            if (!ev_truth(w, *--sp)) pc = i->b;
-            TRY(!w->status);
+            answer = ev_truth(w, *--sp);
+            TRY(answer >= 0);
+            if (!answer) pc = i->b;
             break;
         case CODE_AND:
-            if (!ev_truth(w, sp[-1])) pc = i->b;
+            answer = ev_truth(w, sp[-1]);
+            TRY(answer >= 0);
+            if (!answer) pc = i->b;
             else sp--;
-            TRY(!w->status);
             break;
         case CODE_OR:
-            if (ev_truth(w, sp[-1])) pc = i->b;
+            answer = ev_truth(w, sp[-1]);
+            TRY(answer >= 0);
+            if (answer) pc = i->b;
             else sp--;
-            TRY(!w->status);
             break;
         case CODE_TUPLE: REPLACE(i->b, tuple_of(w, sp - i->b, i->b)); break;
         case CODE_LIST: REPLACE(i->b, plist_of(w, sp - i->b, i->b)); break;

@@ -180,7 +180,8 @@ static ev int_to_bytes(world *w, ev self, const ev *a, const call *c) {
     if (!arg_size(w, a[0], 1, &length)) return ev_fail();
     int big = byte_order(w, a[1], "to_bytes");
     if (big < 0) return ev_fail();
-    bool sign = arg_given(sign_arg) && ev_truth(w, sign_arg);
+    int sign = arg_given(sign_arg) ? ev_truth(w, sign_arg) : 0;
+    if (sign < 0) return ev_fail();
     if (length < 0) return raise_f(w, CLASS_ValueError, "length argument must be non-negative");
     if (self.i < 0 && !sign)
         return raise_f(w, CLASS_OverflowError, "can't convert negative int to unsigned");
@@ -225,7 +226,8 @@ static ev int_from_bytes(world *w, ev self, const ev *a, const call *c) {
                        "from_bytes() takes at most 2 positional arguments (%u given)", c->count);
     int big = byte_order(w, a[1], "from_bytes");
     if (big < 0) return ev_fail();
-    bool sign = arg_given(sign_arg) && ev_truth(w, sign_arg);
+    int sign = arg_given(sign_arg) ? ev_truth(w, sign_arg) : 0;
+    if (sign < 0) return ev_fail();
     ev bytes = bytes_argument(w, a[0]);
     if (ev_failed(bytes)) return bytes;
     uint32_t n = bytes.text->count;

@@ -40,8 +40,9 @@ static ev concat(world *w, ev a, ev b) {
     if (a.kind == b.kind) return concat_items(w, a, b);
     if (a.kind == EV_BYTES)
         return raise_f(w, CLASS_TypeError, "can't concat %s to bytes", type_name(w, b));
-    return raise_f(w, CLASS_TypeError, "can only concatenate %s (not \"%s\") to %s",
-                   type_name(w, a), type_name(w, b), type_name(w, a));
+    const char *kind = a.kind == EV_STR ? "str" : a.kind == EV_LIST ? "list" : "tuple";
+    return raise_f(w, CLASS_TypeError, "can only concatenate %s (not \"%s\") to %s", kind,
+                   type_name(w, b), kind);
 }
 
 static ev repeat_text(world *w, ev v, uint64_t times) {
@@ -202,6 +203,7 @@ static bool update_from_dict(world *w, dict *d, const dict *from) {
 
 static bool update_pair(world *w, dict *d, ev pair, uint32_t index) {
     if (!ev_is_obj(pair) || pair.kind == EV_EXC || pair.kind == EV_RECORD || pair.kind == EV_ENUM) {
+        (void)type_name(w, pair); /* which may be a sequence */
         raise_f(w, CLASS_TypeError,
                 "cannot convert dictionary update sequence element #%u to a sequence", index);
         return false;
@@ -235,7 +237,19 @@ static ev dict_union(world *w, ev a, ev b) {
 
 /* ---- Operators --------------------------------------------------------------------------- */
 
+/* Whether the operator sees the values of members of enums. Where it would raise, the members are named. */
+static bool sees_values(binary_op op, ev a, ev b) {
+    if (a.kind != EV_ENUM && b.kind != EV_ENUM) return false;
+    a = ev_bare(a);
+    b = ev_bare(b);
+    if (ev_is_number(a) && ev_is_number(b)) return true;
+    if (op == BINARY_ADD) return a.kind == EV_STR && b.kind == EV_STR;
+    return op == BINARY_MUL &&
+           ((is_repeatable(a) && ev_is_int(b)) || (ev_is_int(a) && is_repeatable(b)));
+}
+
 static ev binary(world *w, binary_op op, ev a, ev b, const char *suffix) {
+    if (sees_values(op, a, b)) return binary(w, op, ev_bare(a), ev_bare(b), suffix);
     if (ev_is_number(a) && ev_is_number(b)) {
         ev r = arith_binary(w, op, a, b);
         return r.kind == EV_UNBOUND ? refuse(w, op, suffix, a, b) : r;
@@ -311,11 +325,12 @@ ev ev_inplace(world *w, binary_op op, ev a, ev b) {
 ev ev_unary(world *w, unary_op op, ev v) {
     static const char *const signs[] = { "-", "+", "~" };
     if (op == UNARY_NOT) {
-        bool truth = ev_truth(w, v);
-        return w->status ? ev_fail() : ev_bool(!truth);
+        int truth = ev_truth(w, v);
+        return truth < 0 ? ev_fail() : ev_bool(!truth);
     }
-    if (ev_is_number(v) && !(op == UNARY_INVERT && v.kind == EV_FLOAT))
-        return arith_unary(w, op, v);
+    ev bare = ev_bare(v);
+    if (ev_is_number(bare) && !(op == UNARY_INVERT && bare.kind == EV_FLOAT))
+        return arith_unary(w, op, bare);
     return raise_f(w, CLASS_TypeError, "bad operand type for unary %s: '%s'", signs[op],
                    type_name(w, v));
 }

@@ -8,7 +8,9 @@
 
 #define MESSAGE_MAX 1000
 
-const char *type_name(const world *w, ev v) {
+const char *type_name(world *w, ev v) {
+    if (v.kind == EV_TYPE && v.i >= CLASS_BUILTIN_COUNT) w->own_class = (uint32_t)v.i;
+    if (ev_flags(w->classes, v) & CLASS_OWN) w->own_class = v.o->class_;
     return class_shown(class_of(w->classes, ev_class(v)));
 }
 
@@ -46,17 +48,36 @@ static size_t lift_limit(world *w) {
     return most;
 }
 
-ev raise_f(world *w, uint32_t class_, const char *format, ...) {
-    char message[MESSAGE_MAX + 1];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(message, sizeof message, format, arguments);
-    va_end(arguments);
+static ev raise_message(world *w, uint32_t class_, const char *message, int length) {
     size_t size = length < 0 ? 0 : length > MESSAGE_MAX ? MESSAGE_MAX : (size_t)length;
     size_t most = lift_limit(w);
     raise_value(w, class_, text_of_utf8(w, message, size));
     w->bytes_most = most;
     return ev_fail();
+}
+
+ev raise_f(world *w, uint32_t class_, const char *format, ...) {
+    char message[MESSAGE_MAX + 1];
+    va_list arguments;
+    uint32_t own = w->own_class;
+    w->own_class = 0;
+    va_start(arguments, format);
+    int length = vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (own && class_ == CLASS_TypeError) return raise_own(w, own, message);
+    return raise_message(w, class_, message, length);
+}
+
+ev raise_own(world *w, uint32_t class_, const char *what) {
+    char message[MESSAGE_MAX + 1];
+    const char *name = class_shown(class_of(w->classes, class_));
+    int length =
+        snprintf(message, sizeof message,
+                 "%.300s: a workflow does not know what the code of the class '%.200s' says; "
+                 "do it in an action (a dataclass, named tuple, enum or model is known if it is "
+                 "in the annotation of the input or action that the object comes from)",
+                 what, name);
+    return raise_message(w, CLASS_Unsupported, message, length);
 }
 
 ev raise_memory(world *w) {

@@ -63,8 +63,14 @@ static bool repr_items(text_builder *b, const ev *items, uint32_t count) {
     return true;
 }
 
+static bool repr_own(text_builder *b, ev v) {
+    raise_own(b->w, v.o->class_, "str() and repr()");
+    return false;
+}
+
 static bool repr_tuple(text_builder *b, ev v) {
     const class_info *info = v.o->class_ ? class_of(b->w->classes, v.o->class_) : NULL;
+    if (info && info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
     if (info) write_ascii(b, class_shown(info));
     write_point(b, '(');
     for (uint32_t i = 0; i < v.tuple->count; i++) {
@@ -119,10 +125,7 @@ static void repr_class(text_builder *b, const class_info *info) {
 static bool repr_record(text_builder *b, ev v) {
     const class_info *info = class_of(b->w->classes, v.o->class_);
     const char *colon = strchr(info->name, ':');
-    if (info->flags & CLASS_OWN) {
-        raise_f(b->w, CLASS_Unsupported, "the text of a '%s' object", class_shown(info));
-        return false;
-    }
+    if (info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
     write_ascii(b, colon ? colon + 1 : info->name);
     write_point(b, '(');
     if (!info->fields_count && !repr_entries(b, v.dict, "=", true)) return false;
@@ -192,12 +195,19 @@ static bool repr_container(text_builder *b, ev v) {
 
 /* ---- The others -------------------------------------------------------------------------- */
 
+/* The text of an exception whose class has code for it: the program that the exception comes from has written it down.
+ * NULL: there is none. */
+static const text *exc_said(ev v, const char *what) {
+    dict_entry *e = v.exc->attrs.kind == EV_DICT ? dict_find_name(v.exc->attrs.dict, what) : NULL;
+    return e && e->value.kind == EV_STR ? e->value.text : NULL;
+}
+
 static bool repr_exc(text_builder *b, ev v) {
-    if (class_of(b->w->classes, v.o->class_)->flags & CLASS_OWN) {
-        raise_f(b->w, CLASS_Unsupported, "the text of a '%s' object", type_name(b->w, v));
-        return false;
-    }
-    write_ascii(b, type_name(b->w, v));
+    const class_info *info = class_of(b->w->classes, v.o->class_);
+    const text *said = exc_said(v, "__repr__");
+    if (said) return write_whole(b, said), !b->failed;
+    if (info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
+    write_ascii(b, class_shown(info));
     write_point(b, '(');
     bool good = repr_items(b, v.exc->args.tuple->items, v.exc->args.tuple->count);
     write_point(b, ')');
@@ -205,8 +215,9 @@ static bool repr_exc(text_builder *b, ev v) {
 }
 
 static bool repr_enum(text_builder *b, ev v) {
+    if (ev_flags(b->w->classes, v) & CLASS_OWN_TEXT) return repr_own(b, v);
     write_point(b, '<');
-    write_ascii(b, type_name(b->w, v));
+    write_ascii(b, class_shown(class_of(b->w->classes, v.o->class_)));
     write_point(b, '.');
     write_whole(b, v.enumer->name.text);
     write_ascii(b, ": ");
@@ -352,16 +363,22 @@ ev exc_message(world *w, ev v) {
 }
 
 ev ev_str(world *w, ev v) {
+    uint32_t flags = ev_flags(w->classes, v);
     if (v.kind == EV_STR) return v;
     if (v.kind == EV_EXC) {
+        const text *said = exc_said(v, "__str__");
+        if (said) return ev_of((text *)(uintptr_t)said);
+        if (flags & CLASS_OWN_TEXT) return raise_own(w, v.o->class_, "str()");
         if (!world_enter(w, " while getting the str of an object")) return ev_fail();
         ev message = exc_message(w, v);
         world_leave(w);
         return message;
     }
     if (v.kind != EV_ENUM) return ev_repr(w, v);
+    if (flags & CLASS_OWN_TEXT) return raise_own(w, v.o->class_, "str()");
+    if (flags & CLASS_BARE_TEXT) return ev_str(w, v.enumer->value);
     text_builder b = write_text(w);
-    write_ascii(&b, type_name(w, v));
+    write_ascii(&b, class_shown(class_of(w->classes, v.o->class_)));
     write_point(&b, '.');
     write_whole(&b, v.enumer->name.text);
     return write_str(&b);

@@ -1,6 +1,7 @@
 /* subscript.c -- see subscript.h. */
 #include "expr/subscript.h"
 
+#include "expr/builtins.h"
 #include "expr/text.h"
 #include "expr/tuple.h"
 
@@ -109,6 +110,7 @@ typedef struct span {
 
 static bool bound_of(world *w, ev v, int64_t *out) {
     if (ev_is_int(v)) return *out = v.i, true;
+    (void)type_name(w, v); /* which may have one */
     raise_f(w, CLASS_TypeError,
             "slice indices must be integers or None or have an __index__ method");
     return false;
@@ -230,6 +232,7 @@ bool slice_set(world *w, ev v, ev from, ev to, ev step, ev value) {
     if (!span_of(w, from, to, step, v.list->count, &s)) return false;
     bool plain = step.kind == EV_NONE || s.step == 1;
     if (!is_iterable(value)) {
+        (void)type_name(w, value);
         raise_f(w, CLASS_TypeError,
                 plain ? "can only assign an iterable" : "must assign iterable to extended slice");
         return false;
@@ -262,6 +265,13 @@ bool slice_delete(world *w, ev v, ev from, ev to, ev step) {
 
 /* ---- Attributes -------------------------------------------------------------------------- */
 
+/* A method that is not called here: CPython would give a bound method. */
+static bool method_is_there(ev v, const text *name) {
+    const function *table = v.kind == EV_TYPE ? NULL : methods_of(v.kind);
+    return table && !text_is_wide(name) &&
+           function_find(table, (const char *)name->data, name->count);
+}
+
 static ev refuse_attr(world *w, ev v, ev name) {
     char shown[160];
     uint32_t n = 0;
@@ -269,13 +279,16 @@ static ev refuse_attr(world *w, ev v, ev name) {
         n += (uint32_t)utf8_put((uint8_t *)shown + n, text_at(name.text, i));
     shown[n] = 0;
     const class_info *info = class_of(w->classes, v.kind == EV_TYPE ? (uint32_t)v.i : ev_class(v));
-    if (info->flags & CLASS_PARTIAL)
+    if (method_is_there(v, name.text))
+        return raise_f(w, CLASS_Unsupported, "the method '%s' as a value", shown);
+    bool program = v.kind == EV_TYPE && v.i >= CLASS_BUILTIN_COUNT;
+    if (program || ev_flags(w->classes, v) & CLASS_PARTIAL)
         return raise_f(w, CLASS_Unsupported, "'%s' of a '%s' object is not data", shown,
                        class_shown(info));
     if (v.kind == EV_TYPE)
         return raise_f(w, CLASS_AttributeError, "type object '%s' has no attribute '%s'",
                        class_shown(info), shown);
-    return raise_f(w, CLASS_AttributeError, "'%s' object has no attribute '%s'", type_name(w, v),
+    return raise_f(w, CLASS_AttributeError, "'%s' object has no attribute '%s'", class_shown(info),
                    shown);
 }
 
@@ -322,6 +335,7 @@ static ev tuple_attr(const world *w, ev v, const text *name) {
 
 static ev record_attr(world *w, ev v, ev name) {
     if (!world_need(w, v)) return ev_fail();
+    if (ev_flags(w->classes, v) & CLASS_SEALED) return ev_unbound();
     dict_entry *e = dict_find(w, v.dict, name);
     return e ? e->value : raise_is_pending(w) ? ev_fail() : ev_unbound();
 }
@@ -367,6 +381,12 @@ static ev refuse_shared(world *w, ev v) {
                    v.kind == EV_TYPE ? "the class" : "a member of", class_shown(info));
 }
 
+static bool exc_has_text(ev v) {
+    const ev attrs = v.exc->attrs;
+    return attrs.kind == EV_DICT &&
+           (dict_find_name(attrs.dict, "__str__") || dict_find_name(attrs.dict, "__repr__"));
+}
+
 bool attr_set(world *w, ev v, ev name, ev value) {
     if (text_is(name.text, "__cause__")) {
         if (v.kind == EV_EXC) return set_cause(w, v.exc, value);
@@ -376,6 +396,8 @@ bool attr_set(world *w, ev v, ev name, ev value) {
         return false;
     }
     if (v.kind == EV_EXC) {
+        if (ev_flags(w->classes, v) & (CLASS_OWN_TEXT | CLASS_OWN_SET) || exc_has_text(v))
+            return raise_own(w, v.o->class_, "an attribute that may change the text"), false;
         if (v.exc->attrs.kind != EV_DICT) {
             v.exc->attrs = dict_new(w, EV_DICT);
             if (ev_failed(v.exc->attrs)) return v.exc->attrs = ev_none(), false;
@@ -389,12 +411,15 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     if (v.kind != EV_RECORD) return refuse_attr(w, v, name), false;
     if (!world_need(w, v)) return false;
     const class_info *info = class_of(w->classes, v.o->class_);
+    if (info->flags & CLASS_OWN_SET)
+        return raise_own(w, v.o->class_, "assigning an attribute"), false;
     if (info->flags & CLASS_FROZEN) {
         ev args = raise_f(w, CLASS_FrozenInstanceError, "cannot assign to field '%.*s'",
                           (int)name.text->count, (const char *)name.text->data);
         return ev_failed(args) ? false : false;
     }
-    if (!(info->flags & CLASS_OPEN) && !dict_find(w, v.dict, name))
+    /* A name that is none of its data may be a property. */
+    if ((!(info->flags & CLASS_OPEN) || info->flags & CLASS_PARTIAL) && !dict_find(w, v.dict, name))
         return refuse_attr(w, v, name), false;
     return dict_set(w, v.dict, name, value);
 }
@@ -405,6 +430,8 @@ bool attr_delete(world *w, ev v, ev name) {
         return raise_f(w, CLASS_Unsupported, "deleting an attribute of an exception"), false;
     if (v.kind != EV_RECORD || !world_need(w, v))
         return v.kind != EV_RECORD ? refuse_attr(w, v, name), false : false;
+    if (class_of(w->classes, v.o->class_)->flags & CLASS_OWN_SET)
+        return raise_own(w, v.o->class_, "deleting an attribute"), false;
     if (class_of(w->classes, v.o->class_)->flags & CLASS_FROZEN) {
         raise_f(w, CLASS_FrozenInstanceError, "cannot delete field '%.*s'", (int)name.text->count,
                 (const char *)name.text->data);

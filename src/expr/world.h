@@ -97,6 +97,9 @@ struct world {
     void *freed_ctx;
 
     struct classes *classes; /* see class.h; borrowed */
+    /* The class of an operand that type_name has named and whose operators the program has; 0: none. The TypeError that
+     * is raised next becomes Unsupported. Written by raise.c. */
+    uint32_t own_class;
     /* The machine, for iterators that run code and functions that are values; see machine.h, the
      * only writer. */
     struct machine *machine;

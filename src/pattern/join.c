@@ -140,8 +140,10 @@ static bool try_value(cell_wait *c, hd_value value) {
     if (hd_value_exists(value) && decode_value(w, value, &v, NULL)) return false;
     frame_set(c->vars, c->slot, v);
     outcome o = machine_eval(c->j->m, c->until, c->vars, &test);
-    if (o == OUTCOME_RAISED) note_failure(c, test);
-    return o == OUTCOME_RAISED || (o == OUTCOME_VALUE && ev_truth(w, test));
+    int truth = o == OUTCOME_VALUE ? ev_truth(w, test) : 0;
+    if (truth < 0) test = raise_catch(w);
+    if (o == OUTCOME_RAISED || (truth < 0 && test.kind == EV_EXC)) note_failure(c, test);
+    return o == OUTCOME_RAISED || truth;
 }
 
 static void see(hd_value value, void *ctx) {

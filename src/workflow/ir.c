@@ -395,12 +395,19 @@ static hd_status read_class_kind(ir_reader *r, const char *path, hd_value v, cla
 static hd_status read_class_flags(ir_reader *r, const char *path, hd_value v, class_info *info) {
     static const struct {
         const char *key;
-        uint8_t flag;
+        uint16_t flag;
     } flags[] = { { "frozen", CLASS_FROZEN },
                   { "open", CLASS_OPEN },
                   { "by_id", CLASS_BY_ID },
                   { "partial", CLASS_PARTIAL },
-                  { "own", CLASS_OWN } };
+                  { "own", CLASS_OWN | CLASS_OWN_TEXT | CLASS_OWN_EQUAL | CLASS_OWN_TRUTH },
+                  { "own_operators", CLASS_OWN },
+                  { "own_text", CLASS_OWN_TEXT },
+                  { "own_equal", CLASS_OWN_EQUAL },
+                  { "own_truth", CLASS_OWN_TRUTH },
+                  { "own_set", CLASS_OWN_SET },
+                  { "bare", CLASS_BARE },
+                  { "bare_text", CLASS_BARE_TEXT } };
     for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         hd_value flag = hd_value_at(v, flags[i].key);
         if (hd_value_exists(flag) && hd_value_kind(flag) != HD_KIND_BOOL)
@@ -427,6 +434,24 @@ static hd_status read_class_base(ir_reader *r, const char *path, hd_value v, cla
     return HD_OK;
 }
 
+/* The other classes above, of one that has several. */
+static hd_status read_class_more(ir_reader *r, const char *path, hd_value v, class_info *info) {
+    hd_value more = hd_value_at(v, "more");
+    if (!hd_value_exists(more)) return HD_OK;
+    if (hd_value_kind(more) != HD_KIND_ARRAY || hd_value_count(more) > 64)
+        return ir_refuse(r, path, "\"more\" is a list of at most 64 classes");
+    info->more = arena_alloc_array(&r->p->memory, hd_value_count(more) + 1, sizeof *info->more);
+    if (!info->more) return HD_NOMEM;
+    for (hd_iter it = hd_iter_of(more); hd_iter_next(&it);) {
+        size_t length;
+        const char *name = hd_value_text(it.value, &length);
+        uint32_t above = name ? classes_find(r->p->w->classes, name, length) : CLASS_NONE;
+        if (above == CLASS_NONE) return ir_refuse(r, path, "\"more\" names an unknown class");
+        info->more[info->more_count++] = above;
+    }
+    return HD_OK;
+}
+
 static hd_status read_class_fields(ir_reader *r, const char *path, hd_value v, class_info *info) {
     hd_value fields = hd_value_at(v, "fields");
     info->fields_count = info->required = (uint32_t)hd_value_count(fields);
@@ -448,8 +473,11 @@ static hd_status read_class(ir_reader *r, size_t index, hd_value v) {
     uint32_t number;
     class_info info = { 0 };
     snprintf(path, sizeof path, "/classes/%zu", index);
-    const char *unknown =
-        ir_unknown_key(v, "name kind base fields frozen open by_id partial own", "at comment");
+    const char *unknown = ir_unknown_key(
+        v,
+        "name kind base more fields frozen open by_id partial own own_operators own_text "
+        "own_equal own_truth own_set bare bare_text",
+        "at comment");
     if (!ir_is_name(hd_value_at(v, "name"))) return ir_refuse(r, path, "a class has a \"name\"");
     if (unknown) return ir_refuse(r, path, "unknown key \"%s\"", unknown);
     info.name = (char *)(uintptr_t)ir_copy_text(r, hd_value_at(v, "name"));
@@ -457,6 +485,7 @@ static hd_status read_class(ir_reader *r, size_t index, hd_value v) {
     hd_status status = read_class_kind(r, path, v, &info);
     if (!status) status = read_class_flags(r, path, v, &info);
     if (!status) status = read_class_base(r, path, v, &info);
+    if (!status) status = read_class_more(r, path, v, &info);
     if (!status) status = read_class_fields(r, path, v, &info);
     if (!status) status = classes_define(r->p->w->classes, &info, &number);
     if (status == HD_EXISTS)

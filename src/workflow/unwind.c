@@ -15,9 +15,14 @@
 
 static bool clause_takes(const instance *in, const plan_clause *c, ev exception) {
     assert(exception.kind == EV_EXC);
+    uint32_t class_ = exception.o->class_;
     if (!c->class_count) return true;
+    /* What a workflow cannot do is not hidden by `except BaseException`. */
+    for (uint32_t i = 0; class_ == CLASS_Unsupported && i < c->class_count; i++)
+        if (c->classes[i] == CLASS_Unsupported) return true;
+    if (class_ == CLASS_Unsupported) return false;
     for (uint32_t i = 0; i < c->class_count; i++)
-        if (class_is(in->w->classes, exception.o->class_, c->classes[i])) return true;
+        if (class_is(in->w->classes, class_, c->classes[i])) return true;
     return false;
 }
 

@@ -266,8 +266,9 @@ static bool run_while(strand *s, const plan_node *n) {
     if (!s->back && !loop_begin(s, s->in->w->empty_tuple)) return unwind_pending(s);
     s->back = false;
     if (eval(s, n->test, &test, &ok) != OUTCOME_VALUE) return ok;
-    return loop_decide(s, loop_at(s->a, s->node), ev_truth(s->in->w, test) ? TURN_NEXT : TURN_OVER,
-                       ev_unbound());
+    int truth = ev_truth(s->in->w, test);
+    if (truth < 0) return unwind_pending(s);
+    return loop_decide(s, loop_at(s->a, s->node), truth ? TURN_NEXT : TURN_OVER, ev_unbound());
 }
 
 /* ---- branches */
@@ -383,6 +384,10 @@ static ev fan_raises(fan *f) {
     assert(f->waiter && f->done == f->begun);
     world *w = f->a->in->w;
     barrier_mode mode = fan_barrier(f)->mode;
+    uint32_t at = 0;
+    /* What a workflow cannot do is no result of gather, nor part of a group. */
+    for (const dict_entry *e; f->failed != PLAN_NONE && (e = dict_next(f->results.dict, &at));)
+        if (e->value.kind == EV_EXC && e->value.o->class_ == CLASS_Unsupported) return e->value;
     if (f->waiter->cancelled && f->cancelled)
         return exc_new(w, CLASS_CancelledError, w->empty_tuple);
     if (f->failed == PLAN_NONE || mode == BARRIER_SETTLED || mode == BARRIER_FIRST)
@@ -560,7 +565,9 @@ static bool run_branch(strand *s, const plan_node *n) {
     for (bool ok; i < n->arg_count; i++) {
         ev test;
         if (eval(s, n->args[i], &test, &ok) != OUTCOME_VALUE) return ok;
-        if (ev_truth(s->in->w, test)) break;
+        int truth = ev_truth(s->in->w, test);
+        if (truth < 0) return unwind_pending(s);
+        if (truth) break;
     }
     return walk_along(s, EDGE_GUARD, i);
 }

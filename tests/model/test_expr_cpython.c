@@ -78,7 +78,13 @@ static void add_class(evaluator *e, const char *name, uint32_t base, class_kind 
                       const char *a, const char *b) {
     char *fields[2] = { (char *)(uintptr_t)a, (char *)(uintptr_t)b };
     uint32_t count = a ? b ? 2 : 1 : 0, id;
-    class_info info = { (char *)(uintptr_t)name, base, (uint8_t)kind, flags, count, fields, count };
+    class_info info = { .name = (char *)(uintptr_t)name,
+                        .base = base,
+                        .kind = (uint8_t)kind,
+                        .flags = flags,
+                        .fields_count = count,
+                        .fields = fields,
+                        .required = count };
     assert_int_equal(classes_add(e->classes, &info, &id), HD_OK);
 }
 

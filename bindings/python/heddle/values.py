@@ -5,7 +5,7 @@
 docs/EXPRESSIONS.md, "Encoding". Nothing is pickled, and nothing is imported because a stored value names it.
 
 =================================  ==============================================================================
-named tuple                        ``{"$tuple": [...], "class": "shop:Point"}``
+named tuple                        ``{"$tuple": [...], "class": "shop:Point"}``; one with operators of its own is a record
 enum                               ``{"$enum": "shop:Colour", "name": "RED", "value": 1}``
 dataclass, pydantic model          ``{"$record": "shop:Order", field: value, ...}``
 datetime, UUID, Decimal, Path ...  ``{"$record": "datetime:datetime", "iso": "2026-11-17T06:00:00"}`` and the like
@@ -23,6 +23,8 @@ from __future__ import annotations
 import os
 import sys
 from typing import Any, Callable, Optional
+
+from . import operators
 
 Encoded = tuple[str, Any, Optional[dict[str, Any]]]
 
@@ -166,6 +168,7 @@ _STANDARD_MODULES = frozenset({"datetime", "uuid", "decimal", "fractions", "path
 
 # ---- Encoding
 
+_CONTENT = (int, float, str, bytes, tuple, list, dict, set, frozenset)
 
 def _is_enum(cls: type) -> bool:
     enum = sys.modules.get("enum")
@@ -193,10 +196,16 @@ def encode(v: Any) -> Optional[Encoded]:
     if isinstance(v, BaseException):
         return encode_error(v)
     if _is_enum(cls):
+        if v.name is None:
+            return None  # a combination of flags without a name
         return "$enum", remember_class(cls), {"name": v.name, "value": v.value}
     if is_named_tuple(cls):
-        return "$tuple", list(v), {"class": remember_class(cls)}
+        if operators.is_plain_tuple(cls):
+            return "$tuple", list(v), {"class": remember_class(cls)}
+        return "$record", remember_class(cls), dict(zip(getattr(cls, "_fields"), tuple.__iter__(v)))
     if is_dataclass(cls) or is_model(cls):
+        if isinstance(v, _CONTENT) or operators.is_python(cls, "__getattribute__"):
+            return None  # it has more than its fields, or other ones
         return "$record", remember_class(cls), _fields(v, cls)
     if isinstance(v, type):
         return "$type", remember_class(v), None
@@ -228,11 +237,12 @@ def _traceback_text(error: BaseException) -> str:
 
 
 def encode_error(error: BaseException, depth: int = 0) -> Encoded:
-    cls = type(error)
+    cls: type = getattr(type(error), "__heddle_of__", type(error))
     name = remember_class(cls)
     attrs = {key: _crossing(value) for key, value in getattr(error, "__dict__", {}).items() if key != "__traceback_text__"}
     if isinstance(error, OSError) and error.filename is not None:
         attrs["filename"] = _crossing(error.filename)
+    attrs.update(_own_texts(error, cls))
     text = _traceback_text(error)
     if text:
         attrs["__traceback_text__"] = text
@@ -247,6 +257,18 @@ def encode_error(error: BaseException, depth: int = 0) -> Encoded:
         tag, head, inner = encode_error(cause, depth + 1)
         body["cause"] = _Ready(tag, head, inner)
     return "$error", name, body
+
+
+def _own_texts(error: BaseException, cls: type) -> dict[str, Any]:
+    """What the engine cannot know of an exception: texts that code of its class makes, and that it has operators."""
+    flags = operators.own(cls, "exception")
+    named = isinstance(error, OSError) and error.filename is not None
+    found: dict[str, Any] = {}
+    if flags.get("own_text") or named:
+        found = {"__str__": str(error), "__repr__": repr(error)} if flags.get("own_text") else {"__str__": str(error)}
+    if any(flag in flags for flag in ("own_operators", "own_equal", "own_truth", "own_set")):
+        found["__own__"] = True
+    return found
 
 
 def _validation(error: Any) -> dict[str, Any]:
@@ -293,6 +315,8 @@ def _record(name: str, body: dict[str, Any]) -> Any:
     cls: Any = find_class(name)
     if cls is None:
         return Record(name, body)
+    if is_named_tuple(cls):
+        return tuple.__new__(cls, [body[field] for field in getattr(cls, "_fields")])
     if is_dataclass(cls):
         made = object.__new__(cls)
         for key, value in body.items():
@@ -336,6 +360,8 @@ def _error(name: str, body: dict[str, Any]) -> BaseException:
     cls = find_class(attrs.pop("__class_name__", name)) or find_class(name)
     if cls is None or not issubclass(cls, BaseException):
         cls = RuntimeError
+    shown, represented = attrs.pop("__str__", None), attrs.pop("__repr__", None)
+    attrs.pop("__own__", None)
     validation = attrs.pop("__validation__", None)
     error = None if validation is None else _validation_error(cls, validation)
     if error is None:
@@ -346,9 +372,28 @@ def _error(name: str, body: dict[str, Any]) -> BaseException:
             setattr(error, key, value)
         except (AttributeError, TypeError):
             pass
+    if shown is not None and not _shows(error, shown):
+        error = _showing(error, shown, represented or shown)
     if body.get("cause") is not None:
         error.__cause__ = body["cause"]
     return error
+
+
+def _shows(error: BaseException, text: str) -> bool:
+    try:
+        return str(error) == text
+    except Exception:  # its code needs what has not crossed
+        return False
+
+
+def _showing(error: BaseException, shown: str, represented: str) -> BaseException:
+    """The exception with the text that it had: of a class below its own, which cannot make it from what has crossed."""
+    cls = type(error)
+    texts: dict[str, Any] = {"__str__": lambda self: shown, "__repr__": lambda self: represented, "__module__": cls.__module__,
+                             "__qualname__": cls.__qualname__, "__heddle_of__": cls}
+    made = _new_error(type(cls.__name__, (cls,), texts), list(error.args))
+    made.__dict__.update(error.__dict__)
+    return made
 
 
 def _enum(name: str, body: dict[str, Any]) -> Any:

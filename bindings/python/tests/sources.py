@@ -223,6 +223,7 @@ class Sources:
     def record(self, depth: int) -> str:
         return self.pick(lambda: f"Point({self.expr(depth - 1)}, y={self.expr(depth - 1)})", lambda: f"({self.expr(depth - 1)}).x",
                          lambda: f"Pair({self.expr(depth - 1)})", lambda: "Colour.RED", lambda: f"({self.expr(depth - 1)}).left",
+                         lambda: self.random.choice(("Rank.LOW", "Rank.HIGH", "Kind.A", "Kind.B")),
                          lambda: f"Frozen({self.atom()})", lambda: f"ValueError({self.expr(depth - 1)})")
 
     def call(self, depth: int) -> str:

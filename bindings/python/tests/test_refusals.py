@@ -3,6 +3,7 @@
 In a body, the text between « and » is what the caret must stand under."""
 from __future__ import annotations
 
+import asyncio
 import traceback
 
 import pytest
@@ -234,3 +235,55 @@ def test_a_traceback_shows_the_advice() -> None:
     error = refusal("x = time.time()")
     shown = "".join(traceback.format_exception_only(error))
     assert "x = time.time()" in shown and shown.rstrip().endswith(error.advice)
+
+
+OWN = """
+from datetime import datetime
+from pathlib import Path
+
+@dataclass
+class Order:
+    id: int
+
+    @property
+    def total(self):
+        return [self.id]
+
+    def __bool__(self):
+        return self.id > 0
+
+    def __iter__(self):
+        return iter([self.id])
+
+    def __add__(self, other):
+        return self
+
+@action
+async def order() -> Order:
+    return Order(1)
+
+"""
+
+
+@pytest.mark.parametrize("body, position, reason", [
+    ("o = await order()\nreturn o.total", "8:16", "the attribute total of a Order runs code of that class"),
+    ("for x in await order():\n    pass", "7:18", "a loop of a Order runs code of that class"),
+    ("o = await order()\nreturn [x for x in o]", "8:28", "a loop of a Order runs code of that class"),
+    ("o = await order()\nreturn 1 + o", "8:16", "an operator of a Order runs code of that class"),
+    ("o = await order()\nreturn o or 3", "8:16", "whether a Order is true, code of that class says"),
+    ("o = await order()\nreturn sum(o)", "8:16", "sum() of a Order runs code of that class"),
+    ("p = Path('a')\nreturn p.exists()", "8:16", "exists() of a Path runs code of that class"),
+    ("d = datetime(2026, 1, 1)\nreturn 1 < d < 3", "8:16", "a chain of comparisons with an object whose class has code for them"),
+])
+def test_what_code_of_a_class_says_and_no_step_can_do(body, position, reason):
+    names = twin.module_of(OWN, heddle)
+    with pytest.raises(heddle.CompileError) as refused:
+        twin.more(names, "\n\n\n" + twin.flow(body))
+    assert refused.value.reason == reason and f"{refused.value.lineno}:{refused.value.offset}" == position
+
+
+def test_what_a_step_of_python_does():
+    names = twin.module_of(OWN, heddle)
+    twin.more(names, twin.flow("o = await order()\nif o:\n    return f'{datetime(2026, 5, 4):%d.%m.}', Path('a') / 'b', not o"))
+    shown = asyncio.run(names["Flow"]().run())
+    assert (shown[0], str(shown[1]), shown[2]) == ("04.05.", "a/b", False)

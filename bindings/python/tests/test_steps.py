@@ -90,12 +90,13 @@ def test_a_parallel_loop_that_fails_keeps_what_came_before() -> None:
     assert any(node["kind"] == "FAN_HEAD" for node in names["Flow"].ir()["functions"][0]["nodes"])
 
 
-def test_a_method_of_a_model_is_unsupported_at_run_time() -> None:
+def test_a_method_of_a_model_is_refused_or_unsupported() -> None:
     pytest.importorskip("pydantic")
-    source = ("from pydantic import BaseModel\n\nclass Item(BaseModel):\n    id: int\n\n"
-              + twin.flow("i = Item(id=3)\nreturn i.copy()"))
+    head = "from pydantic import BaseModel\n\nclass Item(BaseModel):\n    id: int\n\n"
+    with pytest.raises(heddle.CompileError, match="the attribute copy of a Item"):
+        run(head + twin.flow("i = Item(id=3)\nreturn i.copy()"))
     with pytest.raises(heddle.Unsupported):
-        run(source)
+        run(head + twin.flow("i = [Item(id=3), 4]\nreturn i[0].copy()"))
 
 
 def test_run_outside_of_a_store_runs_in_memory() -> None:

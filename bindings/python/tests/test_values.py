@@ -317,3 +317,35 @@ def test_schemas_guide_reads():
         assert cell() is None
         with pytest.raises(heddle.InputError, match="nonsense"):
             store.cell("main/x", schema={"nonsense": 1})
+
+
+class Slotted(Exception):
+    """Its code needs what does not cross."""
+
+    def __init__(self, what: object) -> None:
+        super().__init__("slotted")
+        object.__setattr__(self, "_hidden", object())
+
+    def __str__(self) -> str:
+        return f"slotted {type(self._hidden).__name__}"
+
+
+def test_an_exception_keeps_the_text_that_its_class_made():
+    error = cross(Slotted(1))
+    assert isinstance(error, Slotted) and str(error) == "slotted object" and error.args == ("slotted",)
+    again = cross(error)
+    assert isinstance(again, Slotted) and type(again).__mro__[1] is Slotted and str(again) == "slotted object"
+    missing = cross(FileNotFoundError(2, "No such file", "f.txt"))
+    assert str(missing) == "[Errno 2] No such file: 'f.txt'" and missing.filename == "f.txt"
+
+
+def test_an_error_of_pydantic_crosses_as_what_it_is():
+    pydantic = pytest.importorskip("pydantic")
+
+    class Item(pydantic.BaseModel):
+        id: int
+
+    with pytest.raises(pydantic.ValidationError) as refused:
+        Item(id="no number")
+    found = cross(refused.value)
+    assert isinstance(found, pydantic.ValidationError) and str(found) == str(refused.value)

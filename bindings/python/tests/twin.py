@@ -89,6 +89,14 @@ class Point:
     x: int
     y: int = 0
 
+class Rank(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+class Kind(str, enum.Enum):
+    A = "x"
+    B = "yz"
+
 @dataclass(frozen=True)
 class Frozen:
     a: int
@@ -187,12 +195,20 @@ def module_of(text: str, package: Any) -> dict[str, Any]:
     return module.__dict__
 
 
+def more(names: dict[str, Any], text: str) -> None:
+    """Executes one more piece of source in the module."""
+    filename = f"<{names['__name__']}.{next(_numbers)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), names)
+
+
 def forget(names: dict[str, Any]) -> None:
     """The module is not used any more. The package keeps what a program defines for ever; a test that defines thousands does not."""
     name = names["__name__"]
     sys.modules.pop(name, None)
-    linecache.cache.pop(f"<{name}>", None)
-    source._modules.pop(f"<{name}>", None)
+    for place in (linecache.cache, source._modules):
+        for filename in [filename for filename in place if filename == f"<{name}>" or filename.startswith(f"<{name}.")]:
+            del place[filename]
     for known in [known for known, compiled in registry._known.items() if compiled.cls.__module__ == name]:
         del registry._known[known]
 
@@ -207,7 +223,10 @@ class Outcome:
 
     def shown(self) -> str:
         if self.error is None:
-            return f"returned {self.value!r}"
+            try:
+                return f"returned {self.value!r}"
+            except AttributeError as error:  # an attribute was deleted
+                return f"returned what cannot be shown: {error}"
         return f"raised {type(self.error).__name__}: {self.error}"
 
     def __repr__(self) -> str:

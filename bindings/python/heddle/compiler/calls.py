@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 from .. import recorded
 from ..actions import Action, Options
 from . import construct
+from .bypython import PythonOp, action_for, is_standard
 from .classes import runs_code
 from .expressions import Expressions
 from .graph import Form, Graph
@@ -119,7 +120,7 @@ class Calls(Expressions):
     def _makes_in_python(self, cls: type) -> bool:
         if cls.__module__ == "builtins" or issubclass(cls, BaseException) and not runs_code(cls):
             return False
-        if issubclass(cls, enum.Enum):
+        if issubclass(cls, enum.Enum) or is_standard(cls):
             return True
         return self.program.can_have(cls) and runs_code(cls)
 
@@ -140,10 +141,17 @@ class Calls(Expressions):
         else:
             maker = construct.maker(function)
             args, names = self.arguments(node)
-            self.scope.class_of(function, node)
+            if not is_standard(function):
+                self.scope.class_of(function, node)
             self.action_node(node, maker, [["args", ["list", *args]], ["kwargs", construct.named(names)]],
                               Options())(into)
         return into
+
+    def python_op(self, node: PythonOp) -> Form:
+        result = ["name", self.temp()]
+        operands = self.sequence(node.operands)
+        self.action_node(node, action_for(node.operation), [["operands", ["list", *operands]]], Options())(result)
+        return result
 
     # ---- objects that the engine makes, values that differ from run to run
 

@@ -7,7 +7,8 @@ import typing
 from types import FunctionType
 from typing import Any, Optional
 
-from .. import values
+from .. import operators, values
+from ..operators import is_python
 from .graph import Form
 
 BUILTIN_TYPES: dict[type, str] = {cls: cls.__name__ for cls in (
@@ -39,7 +40,7 @@ def class_kind(cls: type) -> Optional[str]:
     if issubclass(cls, enum.Enum):
         return "enum"
     if is_namedtuple(cls):
-        return "tuple"
+        return "tuple" if operators.is_plain_tuple(cls) else "record"
     if dataclasses.is_dataclass(cls) or is_model(cls):
         return "record"
     return None
@@ -81,11 +82,13 @@ class ClassTable:
         kind = class_kind(cls)
         if kind is None:
             return None
-        base = "object"
-        if kind in ("exception", "record"):
-            parent = next((b for b in cls.__mro__[1:] if class_name(b) == "object" or class_kind(b) == kind), object)
-            base = self.name(parent) or "object"
+        above = [] if kind == "tuple" else [c for c in cls.__mro__[1:-1] if c in BUILTIN_TYPES or class_kind(c) == kind]
+        parent = next((c for c in above if class_kind(c) == kind), object)
+        base = self.name(parent) or "object"
+        more = [self.name(c) for c in above if c not in parent.__mro__]
         self.entries[name] = self._entry(cls, name, kind, base)
+        if more:
+            self.entries[name]["more"] = more
         return name
 
     def _entry(self, cls: type, name: str, kind: str, base: str) -> dict[str, Form]:
@@ -99,8 +102,7 @@ class ClassTable:
             entry.update(_record_flags(cls))
         if kind != "enum" and _has_more(cls, fields):
             entry["partial"] = True
-        if kind != "enum" and _has_operators(cls):
-            entry["own"] = True
+        entry.update(operators.own(cls, kind))
         return entry
 
     def meet(self, function: Any) -> None:
@@ -133,8 +135,8 @@ def _record_flags(cls: type) -> dict[str, Form]:
             flags["frozen"] = True
         elif not hasattr(cls, "__slots__"):
             flags["open"] = True
-        if not params.eq:
-            flags["by_id"] = True
+        return flags
+    if is_namedtuple(cls):
         return flags
     config: Any = getattr(cls, "model_config", None) or getattr(cls, "__config__", None)
     frozen = config.get("frozen") if isinstance(config, dict) else getattr(config, "frozen", False) or \
@@ -147,49 +149,17 @@ def _record_flags(cls: type) -> dict[str, Form]:
 def runs_code(cls: type) -> bool:
     """Whether making an object runs Python that the engine does not know: then a recorded step makes it."""
     if issubclass(cls, BaseException):
-        return _is_python(cls, "__init__") or _is_python(cls, "__new__")
+        return any(is_python(cls, name) for name in ("__init__", "__new__", "__str__", "__repr__"))
     if is_namedtuple(cls):
         return any("__new__" in c.__dict__ and "_fields" not in c.__dict__ for c in cls.__mro__ if c is not tuple and c is not object)
     if dataclasses.is_dataclass(cls):
         params: Any = getattr(cls, "__dataclass_params__")
         made = cls.__dict__.get("__init__")
         own = not params.init or (isinstance(made, FunctionType) and made.__code__.co_filename != "<string>")
-        return own or hasattr(cls, "__post_init__") or _is_python(cls, "__new__") or \
+        return own or hasattr(cls, "__post_init__") or is_python(cls, "__new__") or \
             any(not _is_plain_field(field) for field in dataclasses.fields(cls))
     return True
 
 
 def _is_plain_field(field: Any) -> bool:
     return bool(field.init) and field.default_factory in (dataclasses.MISSING, list, dict, set)
-
-
-def _is_python(cls: type, method: str) -> bool:
-    """Whether a Python function stands where a built-in class has a slot."""
-    for base in cls.__mro__:
-        if method in base.__dict__:
-            found = base.__dict__[method]
-            return isinstance(getattr(found, "__func__", found), FunctionType)
-    return False
-
-
-_OPERATORS = ("__str__", "__repr__", "__format__", "__eq__", "__lt__", "__bool__", "__len__", "__iter__", "__contains__",
-              "__getitem__", "__add__", "__call__", "__hash__", "__gt__", "__le__", "__ge__")
-
-
-def _has_operators(cls: type) -> bool:
-    """Whether Python code says what operators do with its objects: their text, their order and the like."""
-    if issubclass(cls, BaseException):
-        return any(_is_python(cls, name) for name in ("__str__", "__repr__"))
-    for base in cls.__mro__[:-1]:
-        for name in _OPERATORS:
-            found = base.__dict__.get(name)
-            if isinstance(found, FunctionType) and not _is_generated(base, name, found):
-                return True
-    return is_model(cls)
-
-
-def _is_generated(cls: type, name: str, function: FunctionType) -> bool:
-    """Written by @dataclass or namedtuple, so that the engine knows it; it does not know how to order objects."""
-    made = function.__qualname__.endswith(f"__create_fn__.<locals>.{name}") or function.__code__.co_filename == "<string>" \
-        or function.__module__ in ("dataclasses", "collections", "reprlib")
-    return (made or is_namedtuple(cls)) and name in ("__repr__", "__eq__", "__hash__")

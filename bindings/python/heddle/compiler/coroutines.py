@@ -19,12 +19,12 @@ Write = Callable[[Graph, Form, Form], None]
 
 
 def declare(classes: Any) -> None:
-    classes.add(CLASS, fields=["site", "args", "state"], open=True, by_id=True, partial=True, own=True)
+    classes.add(CLASS, fields=["site", "args", "state", "result", "error"], open=True, by_id=True, partial=True, own_operators=True, own_text=True)
 
 
 def new(site: int, args: list[Form]) -> Form:
     """A call that has not been awaited."""
-    return ["new", CLASS, [site, ["tuple", *args], "new"]]
+    return ["new", CLASS, [site, ["tuple", *args], "new", None, None]]
 
 
 class Sites:

@@ -11,6 +11,7 @@ import ast
 import enum
 from typing import Any, Callable, Iterator, Optional, Sequence
 
+from .bypython import PythonOp
 from .builtin import FUNCTIONS, METHODS, advice_for
 from .graph import Form, Graph
 from .names import Scope, target_names
@@ -63,6 +64,7 @@ class Expressions:
             ast.JoinedStr: self._fstring, ast.FormattedValue: self._formatted, ast.Call: self.call, ast.NamedExpr: self._walrus,
             ast.ListComp: self._comprehension, ast.SetComp: self._comprehension, ast.DictComp: self._comprehension,
             ast.GeneratorExp: self._stored_generator, ast.Await: self.awaited, ast.Lambda: self._stored_lambda,
+            PythonOp: self.python_op,
         }
 
     # ---- what the other parts of the compiler provide
@@ -75,6 +77,10 @@ class Expressions:
         raise NotImplementedError
 
     def step(self, node: ast.Call) -> Form:
+        raise NotImplementedError
+
+    def python_op(self, node: PythonOp) -> Form:
+        """An operation that Python does, as a step."""
         raise NotImplementedError
 
     def own_attribute(self, node: ast.Attribute) -> Optional[Form]:
@@ -97,7 +103,7 @@ class Expressions:
         return known
 
     def _looks_like_waiting(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Await):
+        if isinstance(node, (ast.Await, PythonOp)):
             return True
         if isinstance(node, ast.Lambda):
             return False

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Optional
 
 from ..actions import Action
 from ..keeping import keep_of
+from .bypython import rewrite
 from .calls import Method
 from .classes import ClassTable, class_kind, class_name
 from .coroutines import Sites, declare
@@ -115,6 +116,7 @@ class Program:
     def use_child(self, child: Any) -> str:
         name: str = child.__heddle__.name
         self.children[name] = child
+        self.classes.meet(_own_function(child.run))
         return name
 
     def is_workflow(self, cls: type) -> bool:
@@ -166,6 +168,8 @@ class Program:
     def _function(self, method: Method, is_main: bool) -> dict[str, Form]:
         module, definition = definition_of(method.function)
         scope = Scope(module, method.function, definition, self.classes)
+        self.classes.meet(method.function)
+        definition = rewrite(scope, definition)
         graph = Graph(module.source)
         params = scope.params[1:] if method.takes else scope.params
         if self.state and not is_main:

@@ -615,7 +615,7 @@ class Statements(Several):
 
     def _clause(self, clause: ast.ExceptHandler, variable: str) -> Form:
         if clause.type is None:
-            return {"as": variable}
+            return {"classes": ["BaseException"], "as": variable}
         types = clause.type.elts if isinstance(clause.type, ast.Tuple) else [clause.type]
         classes = [self._exception_class(item, clause) for item in types]
         if not classes:
