@@ -374,7 +374,7 @@ static void describe(const strand *s, task_view *out) {
 
 bool task_claim(worker *w, task_view *out) {
     hd_engine *e = w->e;
-    if (!e || e->closing || is_full(w)) return false;
+    if (!e || e->closing || is_full(w) || (w->share && w->held >= w->share)) return false;
     if (guest_claim(w, out)) return true;
     queue *q = best_queue(w);
     if (!q) return false;
@@ -391,14 +391,35 @@ bool task_claim(worker *w, task_view *out) {
     return true;
 }
 
+/* What each worker would hold if the steps in the queue were spread evenly over those that have room. */
+static uint32_t even_share(const queue *q) {
+    uint64_t steps = binheap_count(&q->ready), count = 0;
+    for (uint32_t i = 0; i < q->workers.count; i++) {
+        const worker *w = q->workers.items[i];
+        if (is_full(w) || !may_have(w, q)) continue;
+        steps += w->held;
+        count++;
+    }
+    return count > 1 ? (uint32_t)((steps + count - 1) / count) : 0;
+}
+
 /* One worker after the other, until there is no step or no room left. A worker may refuse. */
-static void offer_queue(queue *q) {
+static void offer_round(queue *q, uint32_t share) {
     for (uint32_t asked = 0;
          asked < q->workers.count && q->room && line_has_room(q->line) && binheap_count(&q->ready);
          asked++) {
         worker *w = q->workers.items[q->turn++ % q->workers.count];
+        w->share = share;
         if (!is_full(w) && may_have(w, q)) w->ops->offer(w);
+        w->share = 0;
     }
+}
+
+/* A worker with much room would take all of them, and the others would wait for its next commits. */
+static void offer_queue(queue *q) {
+    uint32_t share = even_share(q);
+    if (share) offer_round(q, share);
+    offer_round(q, 0);
 }
 
 bool task_offer(hd_engine *e) {

@@ -87,6 +87,8 @@ typedef struct worker {
     bool last_resort;      /* it is offered what no other worker serves */
     struct hd_engine *e;
     uint32_t held; /* claims that it has */
+    uint32_t
+        share; /* while steps are divided among the workers of a queue: what it may hold; 0: no matter */
     list claims;
     list_node link;   /* in engine.workers */
     name_vec actions; /* that it serves */
