@@ -131,8 +131,10 @@ class Flows:
             settle(told, value, None)
         elif state == "cancelled":
             settle(told, WorkflowCancelled(f"{id} was cancelled"), None)
+        elif state == "HD_NOT_FOUND":
+            settle(told, _heddle.FailedError(f"there is no instance {id}: none was started, or it has been removed"), None)
         else:
-            settle(told, _heddle.FailedError(f"{id} ended: {state} {value!r}"), None)
+            settle(told, _heddle.FailedError(f"{id} cannot be waited for: {state}"), None)
 
     def close(self) -> None:
         self.actions.close()

@@ -62,6 +62,13 @@ def served(name: str, given: Any) -> Served:
     return action
 
 
+def _is_running(task: Optional[asyncio.Task[None]]) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # no loop runs
+        return False
+
+
 class Actions:
     """The actions that this process does, and the attempts at them that are under way."""
 
@@ -109,7 +116,11 @@ class Actions:
                 task.get_loop().call_later(AGAIN_SECONDS, self._give_back, token)
             else:
                 self._finish(token, None, error)
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):  # of the program: the step is begun again by the next one
+            raise
+        except BaseException as error:
+            if isinstance(error, GeneratorExit) and not _is_running(attempt._task):
+                raise  # the loop is gone, and the coroutine with it
             self._finish(token, None, error)
         else:
             self._finish(token, result, None)

@@ -47,7 +47,8 @@ class Schedule:
     async def state(self) -> dict[str, Any]:
         """What it is: its times, ``next`` (ms since 1970), ``last``, ``running``, how many it has ``started`` and
         ``skipped``, ``error``."""
-        return self._flows.engine.schedule(self.name)
+        nothing: dict[str, Any] = {"last": None, "running": None, "started": 0, "skipped": 0, "error": None}
+        return {**nothing, **self._flows.engine.schedule(self.name)}
 
     async def pause(self) -> None:
         """Times that come while it is paused are not made up for."""

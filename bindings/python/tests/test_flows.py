@@ -459,3 +459,27 @@ def test_progress_tells_what_it_does(capsys):
     assert asyncio.run(main()) == 5
     err = capsys.readouterr().err
     assert "w/k: act (running)" in err and err.endswith("w/k: done\n")
+
+
+class Abrupt(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [Abrupt("no"), GeneratorExit("end"), asyncio.CancelledError("of its own")])
+def test_an_async_action_that_raises_no_exception_fails_its_step(error):
+    async def act(x):
+        raise error
+
+    async def main():
+        async with heddle.open() as store:
+            with pytest.raises(type(error)):
+                await asyncio.wait_for(store.run(call(act), 1), 60)
+    asyncio.run(main())
+
+
+def test_the_result_of_an_instance_that_is_not_there():
+    async def main():
+        async with heddle.open() as store:
+            with pytest.raises(heddle.FailedError, match="there is no instance nope/1"):
+                await store.handle("nope/1").result()
+    asyncio.run(main())

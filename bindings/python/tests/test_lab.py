@@ -119,3 +119,9 @@ def test_a_lab_may_be_used_in_an_async_test():
             return await asyncio.gather(*(lab.store.run(flow) for _ in range(3)))
 
     assert asyncio.run(main()) == [7, 7, 7]
+
+
+def test_a_script_for_an_action_that_is_not_there(heddle_lab):
+    heddle_lab.fail("akt", ValueError())
+    with pytest.raises(ValueError, match="no workflow has an action 'akt'; did you mean 'act'"):
+        heddle_lab.run(call(plus_one), 1)

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import threading
 from typing import Any, Callable, Coroutine, Optional, TypeVar
 
+from .. import registry
 from ..running import Served
 from ..attempts import Attempt
 from ..store import Store
@@ -70,6 +72,15 @@ class Lab:
         """From now on ``fn`` (not async) stands for the action."""
         self._instead[action] = fn
 
+    def _check(self, workflow: Any) -> None:
+        """The name of an action that is wrong would be a script that nothing plays."""
+        compiled = registry.compiled_of(workflow)
+        known = {*self.store._flows_().actions.by_name, *compiled.actions,
+                 *(name for other in (*registry.known(), *compiled.children) for name in other.actions)}
+        for action in {*self._scripts, *self._instead} - known:
+            near = difflib.get_close_matches(action, known, 1)
+            raise ValueError(f"no workflow has an action {action!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
     def _intercept(self, attempt: Attempt, action: Served, args: Any) -> Optional[tuple[Any]]:
         with self._lock:
             self.calls.append(Call(action.name, args, attempt.number, attempt.id))
@@ -99,10 +110,12 @@ class Lab:
 
     def run(self, workflow: Any, *args: Any, **inputs: Any) -> Any:
         """Starts an instance and waits for its result."""
+        self._check(workflow)
         return self.wait(self.store.run(workflow, *args, **inputs))
 
     def start(self, workflow: Any, *args: Any, key: Optional[str] = None, **inputs: Any) -> Any:
         """Starts an instance: its handle."""
+        self._check(workflow)
         return self.wait(self.store.options(key=key).start(workflow, *args, **inputs))
 
     # ---- Time

@@ -1,4 +1,4 @@
-"""The fixture for pytest. It is there when heddle is installed; otherwise ``pytest_plugins = ["heddle.testing.plugin"]``."""
+"""The fixture for pytest. It is there when heddle is installed; otherwise ``python3 -m pytest -p heddle.testing.plugin``."""
 from __future__ import annotations
 
 from typing import Iterator
