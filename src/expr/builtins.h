@@ -10,6 +10,8 @@ extern const function builtins[];
 const function *methods_of(uint32_t kind);
 /* Calls a method. AttributeError "'int' object has no attribute 'x'". */
 ev call_method(world *w, ev self, ev name, const call *c);
+/* x.name. A method that is not called is Unsupported: CPython would give a bound method. */
+ev read_attribute(world *w, ev v, ev name);
 /* Whether call_method would find it; else AttributeError. */
 bool method_exists(world *w, ev self, ev name);
 /* Calls a built-in function by its place in the table. */

@@ -70,11 +70,22 @@ static ev call_on_class(world *w, uint32_t class_, const function *f, uint32_t k
     return call_function(w, f, owner, c->args[0], &rest);
 }
 
-bool method_exists(world *w, ev self, ev name) {
+static bool is_method(ev self, ev name) {
     const function *table = methods_of(self.kind);
-    bool found = table && !text_is_wide(name.text) &&
-                 function_find(table, (const char *)name.text->data, name.text->count);
-    return found || self.kind == EV_TYPE || !ev_failed(attr_get(w, self, name));
+    return table && !text_is_wide(name.text) &&
+           function_find(table, (const char *)name.text->data, name.text->count);
+}
+
+ev read_attribute(world *w, ev v, ev name) {
+    ev found = attr_get(w, v, name);
+    if (!ev_failed(found) || w->status || !is_method(v, name)) return found;
+    (void)raise_catch(w);
+    return raise_f(w, CLASS_Unsupported, "the method '%.*s' as a value", (int)name.text->count,
+                   (const char *)name.text->data);
+}
+
+bool method_exists(world *w, ev self, ev name) {
+    return is_method(self, name) || self.kind == EV_TYPE || !ev_failed(attr_get(w, self, name));
 }
 
 ev call_method(world *w, ev self, ev name, const call *c) {

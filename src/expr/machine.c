@@ -432,7 +432,7 @@ static ev run(machine *m, uint32_t pc, uint32_t *resume) {
             TRY(slice_delete(w, sp[-4], sp[-3], sp[-2], sp[-1]));
             sp -= 4;
             break;
-        case CODE_ATTR: REPLACE(1, attr_get(w, sp[-1], constants[i->b])); break;
+        case CODE_ATTR: REPLACE(1, read_attribute(w, sp[-1], constants[i->b])); break;
         case CODE_SET_ATTR: /* value, object */
             TRY(attr_set(w, sp[-1], constants[i->b], sp[-2]));
             sp -= 2;

@@ -1,7 +1,6 @@
 /* subscript.c -- see subscript.h. */
 #include "expr/subscript.h"
 
-#include "expr/builtins.h"
 #include "expr/text.h"
 #include "expr/tuple.h"
 
@@ -265,13 +264,6 @@ bool slice_delete(world *w, ev v, ev from, ev to, ev step) {
 
 /* ---- Attributes -------------------------------------------------------------------------- */
 
-/* A method that is not called here: CPython would give a bound method. */
-static bool method_is_there(ev v, const text *name) {
-    const function *table = v.kind == EV_TYPE ? NULL : methods_of(v.kind);
-    return table && !text_is_wide(name) &&
-           function_find(table, (const char *)name->data, name->count);
-}
-
 static ev refuse_attr(world *w, ev v, ev name) {
     char shown[160];
     uint32_t n = 0;
@@ -279,8 +271,6 @@ static ev refuse_attr(world *w, ev v, ev name) {
         n += (uint32_t)utf8_put((uint8_t *)shown + n, text_at(name.text, i));
     shown[n] = 0;
     const class_info *info = class_of(w->classes, v.kind == EV_TYPE ? (uint32_t)v.i : ev_class(v));
-    if (method_is_there(v, name.text))
-        return raise_f(w, CLASS_Unsupported, "the method '%s' as a value", shown);
     bool program = v.kind == EV_TYPE && v.i >= CLASS_BUILTIN_COUNT;
     if (program || ev_flags(w->classes, v) & CLASS_PARTIAL)
         return raise_f(w, CLASS_Unsupported, "'%s' of a '%s' object is not data", shown,

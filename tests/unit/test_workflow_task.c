@@ -44,6 +44,12 @@ static void note_revoked(worker *w, uint64_t token, const char *why) {
 }
 static const worker_ops hands_ops = { note_offer, note_revoked };
 
+/* Takes all that it is offered. */
+static void take_all(worker *w) {
+    for (task_view t; task_claim(w, &t);) ((hands *)(void *)w)->offers++;
+}
+static const worker_ops greedy_ops = { take_all, note_revoked };
+
 /* Two of them; the engine may know them until it is closed. */
 static hands h, other;
 
@@ -88,6 +94,31 @@ static void a_step_is_claimed_by_one_worker_and_completed_with_its_token(void **
     assert_int_equal(stats_now().running, 1);
     assert_int_equal(task_complete(engine, t.token, hd_bool(true)), HD_OK);
     assert_result("true");
+    task_check(engine);
+}
+
+static void join_greedy(hands *who, uint32_t capacity) {
+    *who = (hands){ .w = { .ops = &greedy_ops, .capacity = capacity } };
+    worker_join(engine, &who->w);
+    assert_int_equal(worker_serve(&who->w, "work"), HD_OK);
+}
+
+static void steps_are_spread_evenly_over_workers_that_have_room(void **state) {
+    register_step("");
+    join_greedy(&h, 100);
+    join_greedy(&other, 100);
+    for (int i = 0; i < 10; i++) start("w", "{}");
+    pump();
+    assert_int_equal(h.w.held, 5);
+    assert_int_equal(other.w.held, 5);
+    worker_leave(&other.w); /* its five go to the one that is left */
+    pump();
+    assert_int_equal(h.w.held, 10);
+    join_greedy(&other, 3); /* what does not fit goes where there is room */
+    for (int i = 0; i < 10; i++) start("w", "{}");
+    pump();
+    assert_int_equal(other.w.held, 3);
+    assert_int_equal(h.w.held, 17);
     task_check(engine);
 }
 
@@ -318,6 +349,7 @@ int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
         IN_A_WORLD(a_step_is_claimed_by_one_worker_and_completed_with_its_token),
+        IN_A_WORLD(steps_are_spread_evenly_over_workers_that_have_room),
         IN_A_WORLD(a_completion_with_an_old_token_changes_nothing),
         IN_A_WORLD(an_attempt_longer_than_its_timeout_fails_with_timeout_error),
         IN_A_WORLD(a_timeout_of_a_paused_instance_waits),
