@@ -118,11 +118,10 @@ static hd_status draw_node(drawing *d, const scheduler *s, node_id id) {
 }
 
 static hd_status check_parts(const drawing *d, hd_error *error) {
-    bool many = d->parts > GRAPH_PARTS_MAX;
-    if (!many && d->text.length + d->edges.length <= ANSWER_MAX) return HD_OK;
-    env_error(error, HD_LIMIT, "the graph %s; heddle stats shows its nodes",
-              many ? "has too many reads and edges for a picture"
-                   : "is too large for a picture: it would take more than 16 MiB");
+    if (d->parts <= GRAPH_PARTS_MAX && d->text.length + d->edges.length <= ANSWER_MAX) return HD_OK;
+    env_error(error, HD_LIMIT,
+              "the graph with its reads and edges is too large for a picture; heddle stats shows "
+              "its nodes");
     return HD_LIMIT;
 }
 
