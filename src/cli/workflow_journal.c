@@ -51,11 +51,19 @@ static int no_journal(cli *c, const char *id) {
         "%s has no journal: its workflow keeps none", id);
 }
 
-static int list(listing *w) {
+/* Entries come with the instance's first steps. */
+static int not_begun(cli *c, const char *id) {
+    return cli_fail(c, CLI_NOT_FOUND, "heddle workflow show says what it waits for.",
+                    "%s has not begun: nothing is in its journal yet", id);
+}
+
+static int list(listing *w, hd_value doc) {
     hd_status status = hd_workflow_journal(w->f.engine, w->f.id, print_entry, w);
     if (status) return flow_refused(&w->f, status, NULL);
     if (interrupted()) return interrupted_status();
-    return w->shown || !w->left ? CLI_OK : no_journal(w->f.s.c, w->f.id);
+    if (w->shown || !w->left) return CLI_OK;
+    bool queued = !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued");
+    return queued ? not_begun(w->f.s.c, w->f.id) : no_journal(w->f.s.c, w->f.id);
 }
 
 static int run(cli *c) {
@@ -65,7 +73,7 @@ static int run(cli *c) {
     if (failed) return failed;
     failed = flow_open_engine(c, &w.f, STORE_READ);
     if (!failed) failed = flow_instance(&w.f, c->operands[1], &doc);
-    if (!failed) failed = list(&w);
+    if (!failed) failed = list(&w, doc);
     return flow_close(&w.f, failed);
 }
 

@@ -282,10 +282,24 @@ static arguments call_arguments(parser *p) {
     return a;
 }
 
+/* heddle.now(), heddle.random(), heddle.uuid(): absent, if the callee is none of these. */
+static hd_value own_function(parser *p, hd_value callee) {
+    hd_value of = hd_value_index(callee, 1);
+    if (!is_form(callee, "attr") || !is_form(of, "name")) return NONE;
+    if (strcmp(hd_value_as_text(hd_value_index(of, 1), ""), "heddle") != 0) return NONE;
+    const char *attribute = hd_value_as_text(hd_value_index(callee, 2), "");
+    hd_value name = hd_string_f(p->pool, "heddle.%s", attribute);
+    size_t length;
+    const char *chars = hd_value_text(name, &length);
+    return chars && function_find(builtins, chars, length) ? name : NONE;
+}
+
 static hd_value call_of(parser *p, const char *where, hd_value callee, bool alone) {
     arguments a = call_arguments(p);
-    hd_value form;
-    if (is_form(callee, "attr")) {
+    hd_value form, own = own_function(p, callee);
+    if (hd_value_exists(own)) {
+        form = form_of(p, "call", own, a.args, NONE);
+    } else if (is_form(callee, "attr")) {
         form = form_of(p, "method", hd_value_index(callee, 1), hd_value_index(callee, 2), a.args);
     } else if (alone &&
                (is_form(callee, "name") || is_form(callee, "type") || is_form(callee, "func"))) {

@@ -34,11 +34,11 @@ hd_status draft_refuse(draft *d, uint32_t node, const char *format, ...) {
 
 /* ---- edges, grouped by the node they leave */
 
-/* By kind and index behind the node, so that GUARD i is the i-th. */
+/* By kind and index behind the node, so that GUARD i is the i-th. FORWARD edges have no index: by where they lead. */
 static bool edge_before(const plan_edge *a, const plan_edge *b) {
     if (a->from != b->from) return a->from < b->from;
     if (a->kind != b->kind) return a->kind < b->kind;
-    return a->index < b->index;
+    return a->kind == EDGE_FORWARD ? a->to < b->to : a->index < b->index;
 }
 
 static void sift(plan_edge *e, uint32_t count, uint32_t i) {
@@ -132,8 +132,9 @@ static hd_status check_targets(draft *d, uint32_t i) {
         if (wrong)
             return draft_refuse(d, i, "%s edge to \"%s\": %s", edge_kind_name(e->kind), to->id,
                                 wrong);
-        if (k && !edge_before(edge(d, n, k - 1), e) && e->kind != EDGE_FORWARD)
-            return draft_refuse(d, i, "two %s edges %u", edge_kind_name(e->kind), e->index);
+        if (!k || edge_before(edge(d, n, k - 1), e)) continue;
+        if (e->kind == EDGE_FORWARD) return draft_refuse(d, i, "two edges to \"%s\"", to->id);
+        return draft_refuse(d, i, "two %s edges %u", edge_kind_name(e->kind), e->index);
     }
     return HD_OK;
 }

@@ -86,24 +86,37 @@ hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char
     return v;
 }
 
-/* Takes the length of a value off *room; a little less than its JSON has where texts are escaped. Stops when none is left. */
+/* Takes the most that the JSON of a value can have off *room. Stops when none is left. */
 static void take_room(hd_value v, size_t *room) {
-    size_t length = 8;
-    if (hd_value_text(v, &length)) length += 2;
-    else if (hd_value_bytes(v, &length)) length += length / 3 + 14;
-    else length = 8;
-    *room -= length < *room ? length : *room;
+    enum { NUMBER = 26, BRACKETS = 3, ESCAPED = 6, BYTES = 18 }; /* with a comma */
+    size_t length, most = NUMBER;
+    if (hd_value_text(v, &length)) most = length * ESCAPED + BRACKETS;
+    else if (hd_value_bytes(v, &length)) most = length * 2 + BYTES;
+    else if (hd_value_kind(v) == HD_KIND_LINK) most = *room; /* seldom: it is printed */
+    *room -= most < *room ? most : *room;
     for (hd_iter it = hd_iter_of(v); *room && hd_iter_next(&it);) {
-        size_t key = it.key ? strlen(it.key) + 3 : 0;
+        size_t key = it.key ? it.key_length * ESCAPED + BRACKETS + 1 : 0;
         *room -= key < *room ? key : *room;
         take_room(it.value, room);
     }
 }
 
+/* False: it is longer. */
+static bool count_text(const char *chars, size_t length, void *ctx) {
+    size_t *room = ctx;
+    (void)chars;
+    if (length > *room) return false;
+    *room -= length;
+    return true;
+}
+
+/* Most values are far from the limit, which can be told without printing them. */
 bool engine_takes(const hd_engine *e, hd_value v) {
-    size_t room = e->value_max + 1;
+    size_t room = e->value_max;
     take_room(v, &room);
-    return room > 0;
+    if (room) return true;
+    room = e->value_max;
+    return hd_json_write(v, HD_JSON_COMPACT, count_text, &room) != HD_ABORTED;
 }
 
 hd_status engine_begin(hd_engine *e, hd_tx **out) {

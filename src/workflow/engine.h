@@ -171,6 +171,8 @@ struct hd_engine {
     bool observer;         /* it never runs any */
     bool active;           /* a shard runs here */
     bool uneven;           /* leases and members are to be compared */
+    uint64_t patience_ns;  /* for how long a drain waits for steps that run */
+    uint64_t calm_ns;      /* monotonic clock: until then no shard is drained */
     VEC(member) members;   /* other runtimes that would run shards */
     place_id membership;   /* the document that says so of this one; 0: none does. Referenced */
     uint64_t transactions; /* that engine_begin has begun */

@@ -317,19 +317,36 @@ static hd_status find_callees(ir_reader *r) {
     return HD_OK;
 }
 
+/* The place within the schema, or within the default, is told behind that of the input. */
+static hd_status misplace(ir_reader *r, hd_status status, const char *path, const char *part) {
+    char inner[sizeof r->error->path];
+    if (status == HD_NOMEM) return status;
+    memcpy(inner, r->error->path, sizeof inner);
+    snprintf(r->error->path, sizeof r->error->path, "%.24s/%.7s%.90s", path, part, inner);
+    r->error->status = HD_SYNTAX;
+    return HD_SYNTAX;
+}
+
+static hd_status read_schema(ir_reader *r, const char *path, hd_value schema, plan_input *in) {
+    if (!hd_value_exists(schema)) return HD_OK;
+    hd_status status = hd_schema_compile(r->p->heap, schema, &in->schema, r->error);
+    if (status) return misplace(r, status, path, "schema");
+    if (hd_value_exists(in->otherwise))
+        status = hd_schema_validate(in->schema, in->otherwise, r->error);
+    return status ? misplace(r, status, path, "default") : HD_OK;
+}
+
 static hd_status read_input(ir_reader *r, hd_value v, plan_input *in) {
     char path[64];
     snprintf(path, sizeof path, "/inputs/%u", r->p->input_count);
     const char *unknown = ir_unknown_key(v, "name default schema", "at comment");
-    hd_value schema = hd_value_at(v, "schema");
     if (!ir_is_name(hd_value_at(v, "name"))) return ir_refuse(r, path, "an input has a \"name\"");
     if (unknown) return ir_refuse(r, path, "unknown key \"%s\"", unknown);
     in->name = ir_copy_text(r, hd_value_at(v, "name"));
     if (!in->name) return HD_NOMEM;
     in->otherwise = hd_value_ref(hd_value_at(v, "default"));
     r->p->input_count++;
-    return hd_value_exists(schema) ? hd_schema_compile(r->p->heap, schema, &in->schema, r->error)
-                                   : HD_OK;
+    return read_schema(r, path, hd_value_at(v, "schema"), in);
 }
 
 static hd_status read_inputs(ir_reader *r, hd_value inputs) {

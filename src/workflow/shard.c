@@ -3,10 +3,14 @@
  * The instances of a space are divided into *shards*, by their ids. Each shard has a lease (store/lease.h), and the
  * engine that holds it runs the shard's instances. Engines that see leases in other hands are *members*: documents
  * say so. A runtime that holds two leases more than a member, counted over all spaces that both serve, gives one
- * away: it drains the shard, drops its instances, and writes the member's name into the lease.
+ * away: it drains the shard (no step is begun any more), drops its instances when no step runs, and writes the member's
+ * name into the lease. A shard with steps that take longer than the drain waits stays, and goes on; later it is tried
+ * again.
  *
  *     taken --> shall_rise --> runs --> drains --> given
- *                                 \--> lost (another session has taken the lease)
+ *                               ^ \       |
+ *                               |  \      +--> stays: it runs again
+ *                               |   \--> lost (another session has taken the lease)
  *
  * In a store in memory that belongs to one runtime there is one shard, and no lease.
  *
@@ -20,9 +24,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define JOB      "workflow"
-#define DRAIN_NS UINT64_C(2000000000) /* for so long steps that run may finish */
-#define LOOK_NS  UINT64_C(10000000)   /* while a shard drains */
+#define JOB          "workflow"
+#define DRAIN_NS     UINT64_C(2000000000) /* for so long the first drain waits for steps that run */
+#define DRAIN_MAX_NS UINT64_C(64000000000) /* each further one waits twice as long, up to this */
+#define CALM         8 /* times as long as a drain has waited, no other one is begun */
+#define LOOK_NS      UINT64_C(10000000) /* while a shard drains */
 
 /* ---- which shard */
 
@@ -408,20 +414,32 @@ static void give(shard *s) {
         (void)lease_give(&s->lease, record, find_member(e, s->heir)->doc);
         /* Not begun: it is still held, and rises again. */
         s->shall_rise = s->lease.held;
+        e->patience_ns = DRAIN_NS;
     }
     hd_pool_close(pool);
 }
 
+/* A step that runs for long would be attempted again elsewhere: the shard goes on here. */
+static void stay(shard *s) {
+    hd_engine *e = s->e;
+    end_drain(s);
+    e->calm_ns = env_now_ns(e->env) + CALM * e->patience_ns;
+    if (e->patience_ns < DRAIN_MAX_NS) e->patience_ns *= 2;
+    e->uneven = true;
+}
+
 static void tend_drain(shard *s) {
-    bool late = env_now_ns(s->e->env) >= s->drains_ns + DRAIN_NS;
+    bool late = env_now_ns(s->e->env) >= s->drains_ns + s->e->patience_ns;
     if (!s->lease.held || !s->runs) s->drains_ns = 0;
-    else if (is_stored(s) && (late || !running_steps(s))) give(s);
+    else if (is_stored(s) && !running_steps(s)) give(s);
+    else if (late) stay(s);
 }
 
 static void compare(hd_engine *e) {
     hd_status status = join(e);
     if (status) engine_starve(e, status);   /* and is tried again */
     if (status || find_draining(e)) return; /* compared again when it is given */
+    if (env_now_ns(e->env) < e->calm_ns) return;
     const member *heir = find_heir(e);
     shard *gift = heir ? find_gift(e) : NULL;
     if (gift) begin_drain(gift, heir);
@@ -447,7 +465,8 @@ uint64_t shard_deadline(const hd_engine *e) {
         if (e->shards[i].drains_ns) at = env_now_ns(e->env) + LOOK_NS;
         if (at < due) due = at;
     }
-    return e->uneven && !find_draining(e) ? 0 : due;
+    if (!e->uneven || find_draining(e)) return due;
+    return e->calm_ns < due ? e->calm_ns : due;
 }
 
 /* Told in the middle of a pump: instances are taken up when the next one begins. */
@@ -495,6 +514,7 @@ static hd_status open_leases(hd_engine *e) {
 static hd_status make_shards(hd_engine *e, uint32_t count) {
     e->shards = env_new0(e->env, count * sizeof *e->shards);
     if (!e->shards) return HD_NOMEM;
+    e->patience_ns = DRAIN_NS;
     e->shard_count = count;
     for (uint32_t i = 0; i < count; i++)
         e->shards[i] = (shard){ .e = e, .number = i, .lease.watch_fd = -1 };

@@ -297,7 +297,7 @@ void step_lost(hd_engine *e, strand *s) {
     live *l = begin_walk(e, s);
     e->stats.lost++;
     instance_note(s->in, JOURNAL_STEPS, JOURNAL_LOST, s);
-    if (++s->lost > TASK_LOST_MAX) {
+    if (++s->lost >= TASK_LOST_MAX) {
         end_walk(l, raise(e, s, CLASS_ConnectionError, "the worker was lost too often"));
         return;
     }

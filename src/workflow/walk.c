@@ -677,6 +677,8 @@ static void end_step(strand *s) {
     assert(s->state > STRAND_WALKING && s->state < STRAND_FAN);
     assert(!s->token && !s->child);
     list_discard(&s->want);
+    s->attempt = 1; /* the nodes behind it have none */
+    s->lost = 0;
     s->due_ms = 0;
     strand_mark(s);
     hd_value_unref(s->args);

@@ -34,7 +34,7 @@ static const field fields[] = {
     { "tokens", BIT(WIRE_HEARTBEAT), true },
     { "token", BIT(WIRE_COMPLETE) | BIT(WIRE_FAIL) | BIT(WIRE_GIVE_BACK), true },
     { "result", BIT(WIRE_COMPLETE), true },
-    { "class", BIT(WIRE_FAIL), true },
+    { "class", BIT(WIRE_FAIL), false },
     { "message", BIT(WIRE_FAIL), false },
     { "error", BIT(WIRE_FAIL), false },
 };
@@ -148,6 +148,9 @@ hd_status wire_parse(hd_pool *pool, const char *bytes, size_t length, wire_messa
         if (fields[i].required && fields[i].types & BIT(out->type) &&
             !hd_value_exists(hd_value_at(v, fields[i].key)))
             status = wrong(error, HD_USAGE, fields[i].key, "is missing");
+    bool says_why = *out->class_name || hd_value_exists(out->error);
+    if (!status && out->type == WIRE_FAIL && !says_why)
+        status = wrong(error, HD_USAGE, "class", "is missing, and so is \"error\"");
     return status;
 }
 

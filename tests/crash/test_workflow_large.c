@@ -156,6 +156,33 @@ static void an_input_or_payload_over_the_limit_is_refused(void **state) {
     assert_int_equal(end_of(id, &result), HD_OK);
 }
 
+/* The limit is of bytes as JSON: no number of small values is taken for more than it is, and escapes count. */
+static void the_limit_counts_bytes_of_json(void **state) {
+    (void)state;
+    enum { MOST = 1 << 20 };
+    char id[HD_INSTANCE_ID_SIZE];
+    char *text = malloc(MOST);
+    assert_non_null(text);
+    memset(text, 'x', MOST);
+    start("gather", 1, 1, id);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_string_n(pool, text, MOST - 1)),
+                     HD_LIMIT);
+    memset(text, 1, MOST / 6 + 1);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_string_n(pool, text, MOST / 6 + 1)),
+                     HD_LIMIT);
+    free(text);
+    hd_builder *b;
+    assert_int_equal(hd_builder_open(pool, HD_KIND_ARRAY, &b), HD_OK);
+    for (int i = 0; i < MOST / 2 - 1; i++) hd_builder_add(b, hd_int(pool, i % 10));
+    hd_value numbers = hd_builder_close(b); /* one digit and a comma each */
+    assert_int_equal(hd_workflow_signal(engine, id, "go",
+                                        hd_array_append(pool, numbers, hd_string(pool, "three"))),
+                     HD_LIMIT);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", numbers), HD_OK);
+    hd_value result;
+    assert_int_equal(end_of(id, &result), HD_OK);
+}
+
 static void note_end(const char *id, hd_status status, hd_value result, void *ctx) {
     (void)id, (void)result;
     *(hd_status *)ctx = status;
@@ -223,6 +250,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_result_over_the_limit_is_an_exception),
         TEST(an_input_or_payload_over_the_limit_is_refused),
+        TEST(the_limit_counts_bytes_of_json),
         TEST(an_instance_that_no_row_holds_is_written_off),
         TEST(a_transaction_that_no_row_holds_fails_its_step),
     };

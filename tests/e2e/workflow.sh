@@ -179,6 +179,7 @@ cat >long.json <<IR
 IR
 flow register w.db long.json >/dev/null
 flow start w.db long --key "$long_key" >/dev/null
+check "journal of an instance that waits for an engine" fails 2 "long/$long_key has not begun" workflow journal w.db "long/$long_key"
 start_flow_shop w.db
 check "a long one" gives 0 3 workflow await w.db "long/$long_key" --timeout 20 --quiet
 kill "$pid"; wait "$pid" 2>/dev/null

@@ -370,8 +370,9 @@ def make_text(statements):
     text = loosen(text).strip()
     if R.random() < 0.3:
         text = spoil(text).strip()
-    if re.search(r"[0-9.](if|else|for|in|is|and|or|not)\b", text):
-        return None  # "1if x": Python takes it, with a warning
+    if re.search(r"\b[0-9.][0-9a-fA-Fx_.]*(if|else|for|in|is|and|or|not)\b", text) or re.search(
+            r"[0-9.](if|else|for|in|is|and|or|not)\b", text):
+        return None  # "1if x", "0xfor x": Python takes it, with a warning
     return None if "\r" in text or "\f" in text or "\\N" in text or "# -*-" in text else text
 
 

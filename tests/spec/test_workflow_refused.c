@@ -160,6 +160,28 @@ static void documents_of_another_shape_are_refused(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+static void a_wrong_input_is_told_with_its_place(void **state) {
+    static const char *const inputs[][2] = {
+        { "{'name':'a'},{'name':'b','schema':{'type':'donut'}}", "/inputs/1/schema/type" },
+        { "{'name':'a','schema':{'type':'integer'},'default':'x'},{'name':'b'}",
+          "/inputs/0/default" },
+        { "{'name':'a'},{'name':'b','default':{'n':[1,'x']},'schema':{'properties':{'n':{'items':{"
+          "'type':'integer'}}}}}",
+          "/inputs/1/default/n/1" },
+    };
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        hd_error error;
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{'heddle':1,'name':'w','inputs':[%s],'functions':[{'name':'run','params':['a','b'"
+                 "],'nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[["
+                 "'in','out']]}]}",
+                 inputs[i][0]);
+        assert_int_equal(try(parse(text), &error), HD_SYNTAX);
+        assert_string_equal(error.path, inputs[i][1]);
+    }
+}
+
 /* ---- of nodes and edges: the node at "f.py:7" is the one that is wrong */
 
 #define AT  "'at':'f.py:7'"
@@ -192,6 +214,10 @@ static const struct {
       "GUARD" },
     { "{'id':'x','kind':'BRANCH','when':[true]," AT "}," OUT,
       "['in','x'],['x','out','GUARD',0],['x','out','GUARD',0]", "GUARD" },
+    { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','x'],['x','out'],['x','out']",
+      "two edges to \"out\"" },
+    { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','x'],['x','out'],['x','out','FORWARD',1]",
+      "two edges to \"out\"" },
     { "{'id':'x','kind':'LOOP_HEAD'," AT "}," OUT, "['in','x'],['x','out','BREAK']", "over" },
     { "{'id':'x','kind':'LOOP_HEAD','while':1,'into':['name','y']," AT "}," OUT,
       "['in','x'],['x','out','BREAK']", "into" },
@@ -526,6 +552,7 @@ static void a_loop_that_waits_for_nothing_is_ended(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(documents_of_another_shape_are_refused),
+        TEST(a_wrong_input_is_told_with_its_place),
         TEST(what_could_not_run_is_refused_with_its_node_and_position),
         TEST(edges_to_nowhere_are_refused),
         TEST(more_than_100000_nodes_are_too_many),

@@ -226,8 +226,8 @@ static void an_exception_crosses_as_a_value(void **state) {
     start("{}");
     say_token(
         fd, "fail", token_heard(fd),
-        ",\"class\":\"Exception\",\"error\":{\"$$error\":\"shop:Odd\",\"bases\":[\"KeyError\"],"
-        "\"args\":[7],\"attrs\":{\"code\":1}}");
+        ",\"error\":{\"$$error\":\"shop:Odd\",\"bases\":[\"KeyError\"],\"args\":[7],\"attrs\":{"
+        "\"code\":1}}");
     hd_value doc = hd_read(rt, pool, hd_workflow_cell(engine, id));
     hd_value error = hd_value_at(doc, "error");
     assert_string_equal(hd_value_as_text(hd_value_at(error, "$error"), ""), "shop:Odd");

@@ -16,6 +16,17 @@ static hd_memory *memory;
 static party parties[RUNTIMES];
 static int calls;
 
+static uint64_t tokens[FLOWS]; /* of attempts at "long", which the test ends */
+static hd_engine *begun_by[FLOWS];
+static int begun;
+
+static hd_status begin_long(hd_action *a, hd_value args, void *ctx) {
+    assert_in_range(begun, 0, FLOWS - 1);
+    begun_by[begun] = ((party *)ctx)->engines[0];
+    tokens[begun++] = hd_action_token(a);
+    return HD_PENDING;
+}
+
 static hd_status count(hd_action *a, hd_value args, void *ctx) {
     ((party *)ctx)->calls++;
     return hd_action_return(a, hd_int(NULL, ++calls));
@@ -25,7 +36,7 @@ static void register_actions(hd_engine *e) { (void)e; }
 
 static int set_up(void **state) {
     env = lab_env_open();
-    calls = 0;
+    calls = begun = 0;
     memset(parties, 0, sizeof parties);
     assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
     return 0;
@@ -49,11 +60,13 @@ static hd_engine *serve(party *p, const char *space, uint32_t shards) {
     hd_error error = { 0 };
     hd_engine_options options = { .space = space, .shards = shards };
     hd_action_spec spec = { .name = "count", .fn = count, .ctx = p, .here = true };
+    hd_action_spec slow = { .name = "long", .fn = begin_long, .ctx = p, .later = true };
     hd_options o = { .env = lab_env_of(env), .memory = memory };
     hd_engine **e = &p->engines[p->engine_count++];
     if (!p->rt && hd_open(NULL, &o, &p->rt, &error)) fail_msg("%s", error.message);
     if (hd_engine_open(p->rt, &options, e, &error)) fail_msg("%s", error.message);
     assert_int_equal(hd_action_register(*e, &spec), HD_OK);
+    assert_int_equal(hd_action_register(*e, &slow), HD_OK);
     return *e;
 }
 
@@ -322,6 +335,41 @@ static void instances_go_on_after_their_shard_was_given_away(void **state) {
     for (int i = 0; i < FLOWS; i++) assert_string_equal(status_of(i), "done");
 }
 
+/* A step that takes long is not begun again because a runtime joins: its shard moves when the step is over. */
+static void a_shard_with_long_steps_stays_until_they_end(void **state) {
+    enum { LONG = 12 };
+    serve(&parties[0], "main", 2);
+    use(&parties[0]);
+    register_nodes("slow",
+                   "{'id':'a','kind':'ACTION','action':'long'},{'id':'out','kind':'RETURN'}",
+                   "['in','a'],['a','out']");
+    for (int i = 0; i < LONG; i++) {
+        char key[20];
+        snprintf(key, sizeof key, "%d", i);
+        assert_int_equal(
+            hd_workflow_start(engine, "slow", hd_object(), &(hd_start_options){ .key = key }, id),
+            HD_OK);
+    }
+    pump_all();
+    assert_int_equal(begun, LONG);
+    serve(&parties[1], "main", 0);
+    for (int i = 0; i < 40; i++) {
+        pump_all();
+        lab_env_advance_ms(env, 1000);
+    }
+    assert_int_equal(begun, LONG);
+    assert_int_equal(held(&parties[0]), 2);
+    for (int i = 0; i < LONG; i++)
+        assert_int_equal(hd_attempt_return(begun_by[i], tokens[i], hd_null()), HD_OK);
+    for (int i = 0; i < 600; i += 10) {
+        pump_all();
+        lab_env_advance_ms(env, 10000);
+    }
+    assert_even(2);
+    assert_int_equal(open_in_all(), 0);
+    assert_int_equal(begun, LONG);
+}
+
 static bool note_child(const hd_listing *entry, void *ctx) {
     return snprintf(ctx, HD_INSTANCE_ID_SIZE, "%s", entry->id + strlen("workflow/")), true;
 }
@@ -392,6 +440,7 @@ int main(void) {
         IN_A_WORLD(the_number_of_shards_is_the_stores),
         IN_A_WORLD(instances_run_where_their_shard_is),
         IN_A_WORLD(instances_go_on_after_their_shard_was_given_away),
+        IN_A_WORLD(a_shard_with_long_steps_stays_until_they_end),
         IN_A_WORLD(children_are_in_the_shard_of_their_parent),
         IN_A_WORLD(a_schedule_runs_once_wherever_its_shard_is),
     };

@@ -45,6 +45,10 @@ static void text_becomes_the_form_of_the_documents(void **state) {
           "[\"call\",\"isinstance\",[[\"name\",\"e\"],[\"type\",\"ValueError\"]]]" },
         { "sorted(xs, key=str.lower)",
           "[\"call\",\"sorted\",[[\"name\",\"xs\"]],[[\"key\",[\"func\",\"str.lower\"]]]]" },
+        { "heddle.now() - start", "[\"-\",[\"call\",\"heddle.now\",[]],[\"name\",\"start\"]]" },
+        { "heddle.uuid().upper()", "[\"method\",[\"call\",\"heddle.uuid\",[]],\"upper\",[]]" },
+        { "heddle.later()", "[\"method\",[\"name\",\"heddle\"],\"later\",[]]" },
+        { "heddle.now", "[\"attr\",[\"name\",\"heddle\"],\"now\"]" },
         { "-9223372036854775808", "-9223372036854775808" },
         { "-922337203685477_5808", "-9223372036854775808" },
     };

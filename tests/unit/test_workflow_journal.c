@@ -1,6 +1,7 @@
 /* test_workflow_journal.c -- the journal of an instance, asked from seed 004's example; and limits by key. */
 #define _DEFAULT_SOURCE
 #include "workflow/engine.h"
+#include "workflow/open_record.h"
 
 #include "workflow_world.h"
 
@@ -154,6 +155,31 @@ static void a_journal_of_steps_has_retries_and_no_nodes(void **state) {
     assert_int_equal(count_in_journal("run", NULL, NULL), 0);
 }
 
+static bool has_attempt(hd_value e, void *ctx) {
+    const char *node = hd_value_as_text(hd_value_at(e, "node"), "");
+    if (strcmp(node, "a") != 0) assert_false(hd_value_exists(hd_value_at(e, "attempt")));
+    *(int64_t *)ctx += hd_value_as_int(hd_value_at(e, "attempt"), 0);
+    return true;
+}
+
+static void attempts_belong_to_their_step_alone(void **state) {
+    int64_t sum = 0;
+    register_ir(
+        "{'heddle':1,'name':'w','journal':'nodes','functions':[{'name':'run','nodes':[{'id':'in',"
+        "'kind':'ENTRY'},{'id':'a','kind':'ACTION','action':'flaky','retry':{'attempts':5}},"
+        "{'id':'b','kind':'CALC','do':[]},{'id':'c','kind':'WAIT','signal':'go'},{'id':'out','kind'"
+        ":'RETURN'}],'edges':[['in','a'],['a','b'],['b','c'],['c','out']]}]}");
+    start("w", "{}");
+    for (int i = 0; i < 10; i++) pump(); /* three attempts, then the WAIT */
+    hd_value open = hd_value_at(hd_value_at(document(), "open"), "0");
+    assert_string_equal(open_record_node(open), "c");
+    assert_false(hd_value_exists(open_record_at(open, "attempt")));
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_null()), HD_OK);
+    assert_result("null");
+    assert_int_equal(hd_workflow_journal(engine, id, has_attempt, &sum), HD_OK);
+    assert_int_equal(sum, 2 + 3); /* the second attempt was retried, the third is done */
+}
+
 /* ---- limits by key */
 
 static worker hands;
@@ -224,6 +250,7 @@ int main(void) {
         IN_A_WORLD(the_journal_of_the_example_is_the_seeds_figure),
         IN_A_WORLD(a_long_journal_is_read_in_order),
         IN_A_WORLD(a_journal_of_steps_has_retries_and_no_nodes),
+        IN_A_WORLD(attempts_belong_to_their_step_alone),
         IN_A_WORLD(steps_with_one_key_run_at_most_so_many_at_once),
         IN_A_WORLD(a_limited_step_that_is_cancelled_makes_room),
     };

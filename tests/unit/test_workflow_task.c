@@ -229,14 +229,14 @@ static void lost_work_is_no_attempt_up_to_a_cap(void **state) {
     register_step(",'retry':{'attempts':2}");
     join(&h);
     start("w", "{}");
-    for (int i = 0; i < TASK_LOST_MAX; i++) {
+    for (int i = 1; i < TASK_LOST_MAX; i++) {
         task_view t = claim_one(&h);
         assert_int_equal(t.attempt, 1);
         assert_int_equal(task_lost(engine, t.token), HD_OK);
     }
     pump();
     assert_int_equal(open_record_number(hd_value_at(hd_value_at(document(), "open"), "0"), "lost"),
-                     TASK_LOST_MAX);
+                     TASK_LOST_MAX - 1);
     assert_int_equal(task_lost(engine, claim_one(&h).token), HD_OK);
     assert_raised("ConnectionError");
 }
