@@ -328,6 +328,7 @@ static bool is_volatile(const replica *r, place_id doc) {
 /* Whether a write left the document as it was. Over layers of ours that is no reason to drop it: what
  * is visible there may yet be refused, and this write must stand by itself (S1). */
 static bool left_as_it_was(const hd_tx *tx, const tx_write *w) {
+    if (w->own) return !w->first;
     return !w->first || (value_equal(w->before, w->now) && !replica_top(tx->r, w->doc));
 }
 

@@ -28,6 +28,7 @@ typedef struct tx_write {
     uint32_t first, last; /* of its operations in `ops`, 1-based; 0: none */
     /* The transaction has read in the document after it wrote there: its claims on it are strict. */
     bool read_after;
+    bool own; /* by tx_write_path: the library writes what has changed, and need not compare */
 } tx_write;
 
 enum {
@@ -247,6 +248,13 @@ hd_status tx_unpack_single(hd_tx *tx);
 tx_write *tx_write_of(const hd_tx *tx, place_id doc);
 /* One operation on a place of a document, after resolving links. */
 hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v);
+/* Several keys of the document itself, each set or removed; as many calls of tx_write_path would do the same. */
+typedef struct tx_key {
+    hd_path path;   /* of one segment */
+    hd_value value; /* absent: the key is removed */
+} tx_key;
+#define TX_KEYS_MAX 12
+hd_status tx_write_keys(hd_tx *tx, place_id doc, const tx_key *keys, uint32_t count);
 hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t keep);
 
 #endif

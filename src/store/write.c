@@ -15,6 +15,7 @@
 #include "value/id.h"
 #include "value/key.h"
 #include "value/node.h"
+#include "value/object.h"
 #include "value/text.h"
 #include "value/pool.h"
 #include <stdio.h>
@@ -42,7 +43,7 @@ static tx_write *write_open(hd_tx *tx, place_id doc) {
     tx_write *w = tx_write_of(tx, doc);
     if (w) return w;
     hd_value v = place_at(&tx->r->places, doc)->value;
-    tx_write fresh = { doc, v, v, 0, 0, false };
+    tx_write fresh = { doc, v, v, 0, 0, false, false };
     if (!vec_push(tx->r->env, &tx->writes, fresh)) return NULL;
     value_ref(v);
     value_ref(v);
@@ -229,19 +230,69 @@ hd_status tx_write_op(hd_tx *tx, op_kind kind, place_id at, hd_value v, uint64_t
     return status;
 }
 
-/* A write of the library itself, at a path that has no links: nothing is resolved and nothing is left out. */
-hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v) {
+/* For a write of the library itself. */
+static hd_status open_own(hd_tx *tx, place_id doc, tx_write **out) {
     assert(place_is_doc(&tx->r->places, doc));
     assert(tx->flags & TX_OPEN);
-    hd_status status = kind == OP_REMOVE ? HD_OK : writable(tx, v);
-    if (!status && !(tx_place(tx, doc)->doc.flags & DOC_KNOWN)) status = replica_load(tx->r, doc);
+    hd_status status = HD_OK;
+    if (!(tx_place(tx, doc)->doc.flags & DOC_KNOWN)) status = replica_load(tx->r, doc);
     if (status) return status;
     if (tx_has_output(tx) && tx->front.out == doc) status = tx_unpack_single(tx);
-    tx_write *w = status ? NULL : write_open(tx, doc);
-    if (!w || tx->failed) return tx_fail(tx, status ? status : HD_NOMEM);
+    *out = status ? NULL : write_open(tx, doc);
+    if (!*out || tx->failed) return tx_fail(tx, status ? status : HD_NOMEM);
+    (*out)->own = true;
+    return HD_OK;
+}
+
+/* A write of the library itself, at a path that has no links: nothing is resolved and nothing is left out. */
+hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v) {
+    tx_write *w;
+    hd_status status = kind == OP_REMOVE ? HD_OK : writable(tx, v);
+    if (!status) status = open_own(tx, doc, &w);
+    if (status) return status;
     status = apply(tx, w, kind, path, v, 0);
     if (status == HD_NOMEM) tx_fail(tx, status);
     return status;
+}
+
+static hd_status write_each_key(hd_tx *tx, place_id doc, const tx_key *keys, uint32_t count) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = tx_write_path(tx, value_is_absent(keys[i].value) ? OP_REMOVE : OP_SET, doc,
+                               keys[i].path, keys[i].value);
+    return status;
+}
+
+/* The changed object, and the operations that make it. */
+static hd_status patch_keys(hd_tx *tx, tx_write *w, const tx_key *keys, uint32_t count) {
+    hd_heap *heap = tx->r->heap;
+    object_change changes[TX_KEYS_MAX];
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < count; i++)
+        changes[i] = (object_change){ path_key(heap, keys[i].path), keys[i].value };
+    hd_value next = object_patch(heap, w->now, changes, count);
+    if (value_is_failed(next)) return hd_value_status(next);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = add_op(tx, w, value_is_absent(keys[i].value) ? OP_REMOVE : OP_SET, keys[i].path,
+                        keys[i].value, 0);
+    value_unref(w->now);
+    w->now = next;
+    return status;
+}
+
+hd_status tx_write_keys(hd_tx *tx, place_id doc, const tx_key *keys, uint32_t count) {
+    tx_write *w;
+    hd_status status = HD_OK;
+    assert(count <= TX_KEYS_MAX);
+    for (uint32_t i = 0; i < count && !status; i++) status = writable(tx, keys[i].value);
+    if (!status) status = open_own(tx, doc, &w);
+    if (status) return status;
+    bool together = value_is_object(w->now);
+    for (uint32_t i = 0; i < count; i++)
+        together = together && !is_too_deep(tx->r->heap, OP_SET, keys[i].path, keys[i].value);
+    if (!together) return write_each_key(tx, doc, keys, count);
+    status = patch_keys(tx, w, keys, count);
+    return status ? tx_fail(tx, status) : HD_OK;
 }
 
 /* ---- the public writes */

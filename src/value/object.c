@@ -134,6 +134,59 @@ hd_value object_remove(hd_heap *heap, hd_value object, const struct key *k) {
     return finish(status, root);
 }
 
+/* Where the key is, or where it belongs. */
+static unsigned slot_in_run(const run *r, const struct key *k, bool *found) {
+    unsigned slot = 0;
+    while (slot < r->count && r->keys[slot] != k) slot++;
+    *found = slot < r->count;
+    for (slot = *found ? slot : 0; !*found && slot < r->count; slot++)
+        if (key_compare(r->keys[slot], k) > 0) break;
+    return slot;
+}
+
+static void change_run(run *r, const object_change *c) {
+    bool found;
+    unsigned slot = slot_in_run(r, c->key, &found);
+    if (value_is_absent(c->value)) {
+        if (found) run_remove(r, slot);
+    } else if (found) {
+        r->values[slot] = c->value;
+    } else {
+        run_insert(r, slot, c->key, c->value);
+    }
+}
+
+static hd_value patch_each(hd_heap *heap, hd_value object, const object_change *changes,
+                           unsigned count) {
+    value_ref(object);
+    for (unsigned i = 0; i < count && !value_is_failed(object); i++) {
+        const object_change *c = &changes[i];
+        hd_value next = value_is_absent(c->value) ? object_remove(heap, object, c->key)
+                                                  : object_set(heap, object, c->key, c->value);
+        value_unref(object);
+        object = next;
+    }
+    return object;
+}
+
+hd_value object_patch(hd_heap *heap, hd_value object, const object_change *changes,
+                      unsigned count) {
+    const node *root = value_is_object(object) ? value_node(object) : NULL;
+    run r;
+    parts p;
+    if (!root || root->level || root->count + count > OBJECT_LEAF_MAX)
+        return patch_each(heap, object, changes, count);
+    run_load(&r, root);
+    for (unsigned i = 0; i < count; i++) {
+        bool gone = value_is_absent(changes[i].value);
+        hd_status status = gone ? HD_OK : refuse(heap, object, changes[i].value);
+        if (status) return value_failed(status);
+        change_run(&r, &changes[i]);
+    }
+    if (!run_emit(&r, heap, false, true, &p)) return value_failed(HD_NOMEM);
+    return finish(HD_OK, p.count ? p.node[0] : NULL);
+}
+
 /* ---- Public ---- */
 
 hd_value hd_object(void) { return value_of_block(TAG_OBJECT, NULL); }

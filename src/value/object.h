@@ -23,4 +23,11 @@ struct key *object_before(hd_value v, const char *bytes, size_t length);
 hd_value object_set(hd_heap *heap, hd_value object, struct key *k, hd_value v); /* O(log n) */
 hd_value object_remove(hd_heap *heap, hd_value object, const struct key *k);    /* O(log n) */
 
+typedef struct object_change {
+    struct key *key;
+    hd_value value; /* absent: the key is removed */
+} object_change;
+/* Several of these, one after the other. A small object is made once, not once for each. */
+hd_value object_patch(hd_heap *heap, hd_value object, const object_change *changes, unsigned count);
+
 #endif

@@ -4,11 +4,14 @@
 
 #include "value/heap.h"
 
+enum { POOL_FIRST = 16 };
+
 struct hd_pool {
     hd_heap *heap;
     list_node by_heap; /* in heap->pools */
-    hd_value *items;   /* owned references to blocks, nothing else */
+    hd_value *items;   /* owned references to blocks, nothing else; `few`, or memory of the heap */
     size_t count, capacity;
+    hd_value few[POOL_FIRST]; /* most pools never have more */
 };
 
 /* Gives an owned value to the pool and returns it; immediates pass through. Without memory the

@@ -198,15 +198,20 @@ static void refuse_child(hd_engine *e, strand *s, bool is_known) {
     step_raise(e, s, is_known ? CLASS_TypeError : CLASS_LookupError, why);
 }
 
-static hd_status join_new(hd_engine *e, hd_pool *pool, strand *s, const plan *p, hd_value input,
+static hd_status join_new(hd_engine *e, hd_pool *pool, strand *s, plan *p, hd_value input,
                           const char *id) {
+    const live *parent = s->in->owner;
     hd_value record = child_record(e, pool, s, p, input);
+    hd_start_options o = { .key = id,
+                           .priority = priority_of(parent, strand_node(s)),
+                           .queue = parent->line };
+    uint32_t depth = parent->depth + 1;
     hd_status status = hd_value_status(record);
-    if (!status) status = live_start(e, id, record, false);
+    if (!status) status = live_start(e, id, p, record, &o);
     if (status) return status;
     e->stats.started++;
     live *c = live_find(e, id);
-    if (c) join(s, c);
+    if (c) c->depth = depth, join(s, c);
     return c ? HD_OK : HD_NOMEM;
 }
 

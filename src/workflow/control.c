@@ -5,6 +5,7 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
+#include "base/hash.h"
 #include <stdio.h>
 
 /* ---- waiting */
@@ -27,10 +28,11 @@ static hd_status outcome_of(hd_value doc, hd_value *result) {
 }
 
 /* Of an instance that is over, or that there is not; HD_PENDING: it is open. An end that is not stored is none. */
-static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, hd_value *result) {
+static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, place_id at,
+                        hd_value *result) {
     *result = (hd_value){ 0 };
     if (live_find(e, id)) return HD_PENDING;
-    hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
+    hd_value doc = hd_read(e->rt, pool, (hd_cell){ at });
     if (hd_value_status(doc)) return hd_value_status(doc);
     if (hd_value_exists(doc) && !control_is_over(doc)) return HD_PENDING;
     return outcome_of(doc, result);
@@ -61,39 +63,85 @@ hd_status hd_workflow_await(hd_engine *e, const char *id, hd_pool *pool, hd_valu
     if (!a.doc) return engine_may_exist(id) ? HD_NOMEM : HD_NOT_FOUND;
     e->nomem = false; /* what failed before is tried again */
     hd_status status = runtime_run_until(e->rt, is_over, &a);
-    if (!status) status = end_of(e, pool, id, result);
+    if (!status) status = end_of(e, pool, id, a.doc, result);
     place_unref(&e->rt->r.places, a.doc);
     return status == HD_PENDING ? HD_NOMEM : status;
 }
 
-static void free_waiter(hd_engine *e, waiter *w) {
+/* ---- being told */
+
+typedef struct waiter {
+    list_node link; /* in waited.waiters */
+    hd_workflow_end_fn fn;
+    void *ctx;
+} waiter;
+
+static uint32_t hash_id(const char *id) { return (uint32_t)hash_bytes(id, strlen(id), 0); }
+
+static waited *find_waited(const hd_engine *e, const char *id) {
+    for (table_probe p = table_find(&e->by_waited, hash_id(id)); table_next(&e->by_waited, &p);)
+        if (!strcmp(e->waited.items[p.index]->id, id)) return e->waited.items[p.index];
+    return NULL;
+}
+
+static void free_waited(hd_engine *e, waited *w) {
+    for (list_node *n; (n = list_pop_front(&w->waiters));)
+        env_free(e->env, LIST_ENTRY(n, waiter, link), sizeof(waiter));
     if (w->doc) place_unref(&e->rt->r.places, w->doc);
     engine_free_text(e, w->id);
-    list_discard(&w->link);
     env_free(e->env, w, sizeof *w);
 }
 
-static void tell(hd_engine *e, waiter *w, hd_pool *pool) {
-    hd_value result;
-    hd_status status = end_of(e, pool, w->id, &result);
-    if (status == HD_PENDING) return;
-    list_remove(&w->link);
-    w->fn(w->id, status, result, w->ctx);
-    free_waiter(e, w);
+/* The last one takes its place. */
+static void take_waited(hd_engine *e, const waited *w) {
+    uint32_t last = e->waited.count - 1;
+    table_probe p = table_find(&e->by_waited, hash_id(w->id));
+    while (table_next(&e->by_waited, &p) && e->waited.items[p.index] != w) {}
+    assert(e->waited.items[p.index] == w);
+    table_remove(&e->by_waited, hash_id(w->id), p.index);
+    if (p.index != last)
+        table_move(&e->by_waited, hash_id(e->waited.items[last]->id), last, p.index);
+    vec_swap_remove(&e->waited, p.index);
 }
 
+static hd_status make_waited(hd_engine *e, const char *id, const live *l, waited **out) {
+    waited *w = env_new0(e->env, sizeof *w);
+    *out = w;
+    if (!w) return HD_NOMEM;
+    list_init(&w->waiters);
+    w->id = engine_text(e, id);
+    if (l && l->doc) place_ref(&e->rt->r.places, w->doc = l->doc);
+    else w->doc = engine_document(e, INSTANCE_PREFIX, id);
+    if (w->id && w->doc && vec_room(e->env, &e->waited, 1) &&
+        !table_insert(&e->by_waited, hash_id(id), e->waited.count)) {
+        (void)vec_push(e->env, &e->waited, w);
+        return HD_OK;
+    }
+    free_waited(e, w);
+    return HD_NOMEM;
+}
+
+/* The functions may ask for the same instance again. */
 void control_tell(hd_engine *e, const char *id) {
     hd_pool *pool;
-    if (list_empty(&e->waiters) || hd_pool_open(e->heap, &pool)) return;
-    LIST_FOR_SAFE (n, &e->waiters) {
-        waiter *w = LIST_ENTRY(n, waiter, link);
-        if (!strcmp(w->id, id)) tell(e, w, pool);
+    hd_value result;
+    waited *w = find_waited(e, id);
+    if (!w || hd_pool_open(e->heap, &pool)) return;
+    hd_status status = end_of(e, pool, id, w->doc, &result);
+    if (status != HD_PENDING) {
+        take_waited(e, w);
+        LIST_FOR_SAFE (n, &w->waiters) {
+            const waiter *one = LIST_ENTRY(n, waiter, link);
+            one->fn(w->id, status, result, one->ctx);
+        }
+        free_waited(e, w);
     }
     hd_pool_close(pool);
 }
 
 void control_fini(hd_engine *e) {
-    LIST_FOR_SAFE (n, &e->waiters) free_waiter(e, LIST_ENTRY(n, waiter, link));
+    while (e->waited.count) free_waited(e, vec_pop(&e->waited));
+    table_clear(&e->by_waited);
 }
 
 /* The engine may be closed before the post comes. */
@@ -109,22 +157,31 @@ static void tell_later(hd_runtime *rt, void *ctx) {
     env_free(&rt->env, t, sizeof *t);
 }
 
+/* It may be over, and then nothing else would tell. */
+static hd_status tell_soon(hd_engine *e, const char *id) {
+    told *t = env_new(e->env, sizeof *t);
+    if (!t) return HD_NOMEM;
+    t->engine = e->group;
+    snprintf(t->id, sizeof t->id, "%s", id);
+    hd_status status = hd_runtime_post(e->rt, tell_later, t);
+    if (status) env_free(e->env, t, sizeof *t);
+    return status;
+}
+
 hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, void *ctx) {
-    waiter *w = env_new0(e->env, sizeof *w);
-    told *t = env_new0(e->env, sizeof *t);
-    hd_status status = w && t ? inbox_listen(e) : HD_NOMEM;
-    if (!engine_may_exist(id)) status = HD_NOT_FOUND;
-    if (t) t->engine = e->group, snprintf(t->id, sizeof t->id, "%s", id);
-    if (w) *w = (waiter){ .id = engine_text(e, id), .fn = fn, .ctx = ctx };
-    if (w) w->doc = engine_document(e, INSTANCE_PREFIX, id);
-    if (!status && (!w->id || !w->doc)) status = HD_NOMEM;
-    if (!status) status = hd_runtime_post(e->rt, tell_later, t);
+    if (!engine_may_exist(id)) return HD_NOT_FOUND;
+    const live *l = live_find(e, id);
+    waited *w = find_waited(e, id);
+    waiter *one = env_new(e->env, sizeof *one);
+    hd_status status = one ? inbox_listen(e) : HD_NOMEM;
+    if (!status && !w) status = make_waited(e, id, l, &w);
+    if (!status && !l) status = tell_soon(e, id);
     if (status) {
-        env_free(e->env, t, sizeof *t);
-        if (w) free_waiter(e, w);
-        return status;
+        if (one) env_free(e->env, one, sizeof *one);
+        return status; /* a `waited` without waiters tells nothing */
     }
-    list_push_back(&e->waiters, &w->link);
+    *one = (waiter){ .fn = fn, .ctx = ctx };
+    list_push_back(&w->waiters, &one->link);
     return HD_OK;
 }
 

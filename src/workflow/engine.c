@@ -352,6 +352,7 @@ static void free_engine(hd_engine *e) {
     stored_fini(e);
     shard_close(e);
     version_forget_name(e);
+    live_fini(e);
     for (uint32_t i = 0; i < e->plans.count; i++) plan_unref(e->plans.items[i]);
     for (uint32_t i = 0; i < e->actions.count; i++) engine_free_text(e, e->actions.items[i].name);
     if (e->w) {
@@ -366,6 +367,8 @@ static void free_engine(hd_engine *e) {
     for (int i = 0; i < FLIGHTS; i++) vec_fini(e->env, &e->flights[i].lives);
     vec_fini(e->env, &e->free_indices);
     table_fini(&e->by_id);
+    table_fini(&e->by_waited);
+    vec_fini(e->env, &e->waited);
     vec_fini(e->env, &e->schedules);
     table_fini(&e->by_schedule);
     task_fini(e);
@@ -454,12 +457,12 @@ static void init_parts(hd_engine *e) {
     list_init(&e->lives);
     list_init(&e->hot);
     list_init(&e->workers);
-    list_init(&e->waiters);
     list_init(&e->stored);
     list_init(&e->families);
     list_init(&e->postponed);
     list_init(&e->lame);
     table_init(&e->by_id, e->env);
+    table_init(&e->by_waited, e->env);
     table_init(&e->by_action, e->env);
     table_init(&e->by_key, e->env);
     binheap_init(&e->deadlines, e->env);
@@ -491,6 +494,7 @@ static hd_status open_parts(hd_engine *e, const hd_engine_options *options) {
         return HD_NOMEM;
     }
     hd_status status = e->space ? key_make(e->heap, space, strlen(space), &e->space_key) : HD_NOMEM;
+    if (!status) status = live_init(e);
     if (!status) status = open_world(e);
     return status ? status : shard_open(e, options->shards);
 }

@@ -88,6 +88,7 @@ typedef struct flight {
  * its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced, are
  * faster than the whole if a sync takes less time than making the whole. */
 #define FLIGHT_GROUP 128
+#define FLIGHT_LOOK  16
 
 /* The store has refused the commit of a step that ran within a transaction. */
 typedef struct refusal {
@@ -105,6 +106,7 @@ typedef struct live {
     list_node lame; /* in engine.lame */
     char *id;       /* "name/key"; owned */
     place_id doc;   /* its document; one reference */
+    place_id meta;  /* the metadata, with the kind; one reference; 0: not looked up yet */
     int32_t priority;
     char *line;                  /* its steps' queue, unless they name one; NULL: none; owned */
     uint64_t turn, turns_serial; /* of the step that became ready last */
@@ -144,19 +146,24 @@ struct guests;
 struct remotes;
 struct shelf;
 
-/* A call of hd_workflow_then. */
-typedef struct waiter {
-    list_node link; /* in engine.waiters */
-    char *id;       /* owned */
-    place_id doc;   /* referenced: changes by others are heard */
-    hd_workflow_end_fn fn;
-    void *ctx;
-} waiter;
+/* An instance whose end is waited for; control.c. */
+typedef struct waited {
+    char *id;     /* owned */
+    place_id doc; /* referenced: changes by others are heard */
+    list waiters; /* calls of hd_workflow_then, in order */
+} waited;
 
 typedef struct known_zone {
     char *name; /* owned */
     zone *z;    /* owned */
 } known_zone;
+
+/* A path that documents of instances have, found by its last segment where that has at most eight bytes. */
+typedef struct path_slot {
+    uint64_t segment;
+    hd_path parent, path; /* `path` is referenced; the root: the slot is empty */
+} path_slot;
+#define PATH_SLOTS 64
 
 struct hd_engine {
     hd_runtime *rt;
@@ -193,8 +200,9 @@ struct hd_engine {
     VEC(place_id)
     spent; /* messages that concern no instance of ours: removed with the next commit */
     uint32_t message_serial;
-    list waiters;
-    list stored; /* who hears that what was said is stored: stored.c */
+    VEC(waited *) waited; /* owned */
+    table by_waited;      /* of `waited`, by id */
+    list stored;          /* who hears that what was said is stored: stored.c */
     list families;
     list
         postponed; /* families that there was no memory for: back among `families` with the next pump */
@@ -209,8 +217,11 @@ struct hd_engine {
     table by_id;                /* of `all` */
     live_vec all;               /* by index of by_id; NULL: free */
     VEC(uint32_t) free_indices; /* of `all` */
-    live_vec changed;           /* to be stored with the next commit */
-    uint64_t changed_ns;        /* monotonic clock: when the first of them changed */
+    path_slot paths[PATH_SLOTS];
+    hd_path kind_path;                 /* of "kind" in metadata; referenced */
+    hd_value kinds[INSTANCE_STATUSES]; /* of documents of instances, by status; owned */
+    live_vec changed;                  /* to be stored with the next commit */
+    uint64_t changed_ns;               /* monotonic clock: when the first of them changed */
     uint64_t sync_ns; /* how long commits take from being sent to their verdicts, smoothed */
     /* Numbers of commits: the last that was begun, the last that has its verdict. */
     uint64_t commits_begun, commits_done;
@@ -381,12 +392,17 @@ void version_forget_name(hd_engine *e);
 hd_status version_latest(hd_engine *e, const char *name, plan **out);
 
 /* ---- live.c */
+/* What all instances share. live_fini also after a failure. */
+hd_status live_init(hd_engine *e);
+void live_fini(hd_engine *e);
 live *live_find(const hd_engine *e, const char *id);
 /* Takes up an instance of the store, unless it is over. HD_CORRUPT: it cannot be read; then it has been marked as
  * stalled. Without memory for loading it, that is tried again, and this is HD_OK. HD_NOMEM: nothing is done. */
 hd_status live_take_up(hd_engine *e, const char *id);
-/* An instance whose document does not exist yet and begins with `record`. `made_up`: make_key has drawn its id. */
-hd_status live_start(hd_engine *e, const char *id, hd_value record, bool made_up);
+/* An instance whose document does not exist yet and begins with `record`, which says the same as the options. Without a
+ * key in them make_key has drawn its id. */
+hd_status live_start(hd_engine *e, const char *id, plan *p, hd_value record,
+                     const hd_start_options *o);
 /* Runs an instance that is over again: from `node` of its first function, with the variables it had; NULL: from the
  * beginning, with its input. HD_NOT_FOUND, HD_USAGE with hd_runtime_error, HD_NOMEM. */
 hd_status live_rerun(hd_engine *e, const char *id, const char *node);

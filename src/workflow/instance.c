@@ -80,8 +80,16 @@ bool activation_is_within(const activation *a, const activation *outer) {
     return a != NULL;
 }
 
+/* A plain value that the variable has already is not stored again. */
+static bool has_already(const activation *a, uint32_t variable, ev value) {
+    ev before = a->vars->slots.items[variable];
+    bool plain = value.kind >= EV_NONE && value.kind <= EV_FLOAT;
+    return plain && a->own[variable] && before.kind == value.kind && before.i == value.i;
+}
+
 void activation_assign(activation *a, uint32_t variable, ev value) {
     assert(!a->ended && variable < a->vars->slots.count);
+    if (has_already(a, variable, value)) return;
     frame_set(a->vars, variable, value);
     activation_mark(a);
 }

@@ -168,7 +168,8 @@ typedef enum instance_status {
     INSTANCE_DONE,
     INSTANCE_FAILED,
     INSTANCE_CANCELLED,
-    INSTANCE_STALLED
+    INSTANCE_STALLED,
+    INSTANCE_STATUSES
 } instance_status;
 
 typedef struct instance {

@@ -119,6 +119,7 @@ void live_free(live *l) {
     engine_free_text(e, l->again_at);
     engine_free_text(e, l->line);
     if (l->doc) place_unref(&e->rt->r.places, l->doc);
+    if (l->meta) place_unref(&e->rt->r.places, l->meta);
     list_discard(&l->link);
     list_discard(&l->lame);
     engine_free_text(e, l->id);
@@ -147,9 +148,15 @@ static hd_status load_line(live *l, hd_value doc) {
     return *name && !l->line ? HD_NOMEM : HD_OK;
 }
 
+static hd_status open_in(live *l, plan *p) {
+    assert(!l->in && l->doc);
+    hd_status status = instance_open(l->e->w, p, &l->in);
+    if (!status) l->in->owner = l;
+    return status;
+}
+
 /* An instance that was only asked for begins now; any other goes on. */
 static hd_status load_from(live *l, hd_value doc, hd_error *error) {
-    assert(!l->in && l->doc);
     plan *p;
     hd_status status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
     if (engine_may_pass(status)) return status;
@@ -157,9 +164,8 @@ static hd_status load_from(live *l, hd_value doc, hd_error *error) {
         env_error(error, HD_CORRUPT, "its version of the workflow is not in the store");
         return HD_CORRUPT;
     }
-    status = instance_open(l->e->w, p, &l->in);
+    status = open_in(l, p);
     if (status) return status;
-    l->in->owner = l;
     l->priority = (int32_t)hd_value_as_int(hd_value_at(doc, "priority"), 0);
     l->journaled = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
     l->depth = (uint32_t)hd_value_as_int(hd_value_at(doc, "depth"), 0);
@@ -267,14 +273,18 @@ hd_status live_take_up(hd_engine *e, const char *id) {
     return status;
 }
 
-hd_status live_start(hd_engine *e, const char *id, hd_value record, bool made_up) {
+hd_status live_start(hd_engine *e, const char *id, plan *p, hd_value record,
+                     const hd_start_options *o) {
     live *l;
     assert(shard_runs(e, id) && !live_find(e, id));
     hd_status status = new_live(e, id, &l);
     if (!status) {
         l->record = hd_value_ref(record);
-        if (made_up) engine_assume_absent(e, l->doc);
-        status = load_from(l, record, NULL);
+        l->priority = o->priority;
+        if (!o->key) engine_assume_absent(e, l->doc);
+        if (o->queue && !(l->line = engine_text(e, o->queue))) status = HD_NOMEM;
+        if (!status) status = open_in(l, p);
+        if (!status) status = start_walk(l, record, NULL);
     }
     if (status) {
         if (l) live_free(l);
@@ -393,6 +403,35 @@ void live_lost(live *l) {
 
 /* ---- storing */
 
+hd_status live_init(hd_engine *e) {
+    static const char *const kinds[INSTANCE_STATUSES] = {
+        [INSTANCE_RUNNING] = "workflow.running",     [INSTANCE_PAUSED] = "workflow.paused",
+        [INSTANCE_DONE] = "workflow.done",           [INSTANCE_FAILED] = "workflow.failed",
+        [INSTANCE_CANCELLED] = "workflow.cancelled", [INSTANCE_STALLED] = "workflow.stalled"
+    };
+    hd_pool *pool;
+    struct key *key;
+    hd_status status = key_make(e->heap, "kind", 4, &key);
+    if (status) return status;
+    status = path_child(e->heap, HD_PATH_ROOT, key, &e->kind_path);
+    key_unref(key);
+    if (!status) status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    for (int i = 0; i < INSTANCE_STATUSES && !status; i++) {
+        e->kinds[i] = hd_value_ref(hd_string(pool, kinds[i]));
+        status = hd_value_status(e->kinds[i]);
+    }
+    hd_pool_close(pool);
+    return status;
+}
+
+void live_fini(hd_engine *e) {
+    for (int i = 0; i < INSTANCE_STATUSES; i++) hd_value_unref(e->kinds[i]);
+    for (int i = 0; i < PATH_SLOTS; i++)
+        if (e->paths[i].path != HD_PATH_ROOT) path_unref(e->heap, e->paths[i].path);
+    if (e->kind_path != HD_PATH_ROOT) path_unref(e->heap, e->kind_path);
+}
+
 void live_changed(live *l) {
     child_note(l);
     assert(l->in && !list_linked(&l->lame) && l->e->active);
@@ -406,10 +445,30 @@ void live_changed(live *l) {
 
 /* Where the operations of an instance go: into the transaction, or, of a document that is to be made, into its value. */
 typedef struct target {
+    hd_engine *e;
     hd_tx *tx;
     place_id doc;
     hd_value whole; /* owned; absent: into the transaction */
+    /* Keys of the document itself, which are written together; paths and values are referenced. */
+    tx_key keys[TX_KEYS_MAX];
+    uint32_t key_count;
 } target;
+
+static hd_status write_keys(target *t, hd_status status) {
+    if (!status && t->key_count) status = tx_write_keys(t->tx, t->doc, t->keys, t->key_count);
+    for (; t->key_count; t->key_count--) {
+        path_unref(t->e->heap, t->keys[t->key_count - 1].path);
+        hd_value_unref(t->keys[t->key_count - 1].value);
+    }
+    return status;
+}
+
+/* Takes the reference of the path. */
+static hd_status keep_key(target *t, hd_path at, hd_value value) {
+    hd_status status = t->key_count == TX_KEYS_MAX ? write_keys(t, HD_OK) : HD_OK;
+    t->keys[t->key_count++] = (tx_key){ at, hd_value_ref(value) };
+    return status;
+}
 
 static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value) {
     hd_value next = op_apply(t->tx->r->heap, t->whole, kind, at, value, 0);
@@ -419,28 +478,50 @@ static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value
     return HD_OK;
 }
 
+/* One segment further; the path is referenced. */
+static hd_status path_further(hd_engine *e, hd_path at, const char *segment, hd_path *out) {
+    size_t length = strlen(segment);
+    uint64_t chars = 0;
+    struct key *key;
+    path_slot *slot = NULL;
+    if (length <= sizeof chars) {
+        memcpy(&chars, segment, length);
+        slot = &e->paths[hash_combine(chars, at) % PATH_SLOTS];
+        if (slot->path != HD_PATH_ROOT && slot->segment == chars && slot->parent == at)
+            return *out = path_ref(e->heap, slot->path), HD_OK;
+    }
+    hd_status status = key_make(e->heap, segment, length, &key);
+    if (status) return status;
+    status = path_child(e->heap, at, key, out);
+    key_unref(key);
+    if (status || !slot) return status;
+    if (slot->path != HD_PATH_ROOT) path_unref(e->heap, slot->path);
+    *slot = (path_slot){ chars, at, path_ref(e->heap, *out) };
+    return HD_OK;
+}
+
 static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32_t length,
                           hd_value value) {
     static const op_kind kinds[] = {
         [DOC_SET] = OP_SET, [DOC_REMOVE] = OP_REMOVE, [DOC_APPEND] = OP_APPEND
     };
     target *t = ctx;
-    hd_heap *heap = t->tx->r->heap;
+    hd_heap *heap = t->e->heap;
     hd_path at = HD_PATH_ROOT;
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < length && !status; i++) {
-        struct key *key;
         hd_path next;
-        status = key_make(heap, path[i], strlen(path[i]), &key);
-        if (status) break;
-        status = path_child(heap, at, key, &next);
-        key_unref(key);
+        status = path_further(t->e, at, path[i], &next);
         if (at != HD_PATH_ROOT) path_unref(heap, at);
         at = status ? HD_PATH_ROOT : next;
     }
-    if (!status)
-        status = hd_value_exists(t->whole) ? write_whole(t, kinds[how], at, value)
-                                           : tx_write_path(t->tx, kinds[how], t->doc, at, value);
+    if (status) return status;
+    if (hd_value_exists(t->whole)) status = write_whole(t, kinds[how], at, value);
+    else if (length == 1 && how != DOC_APPEND)
+        return keep_key(t, at, how == DOC_REMOVE ? (hd_value){ 0 } : value);
+    else status = write_keys(t, HD_OK);
+    if (!status && !hd_value_exists(t->whole))
+        status = tx_write_path(t->tx, kinds[how], t->doc, at, value);
     if (at != HD_PATH_ROOT) path_unref(heap, at);
     return status;
 }
@@ -458,13 +539,15 @@ static hd_status write_mail(hd_tx *tx, live *l, const doc_writer *out) {
     return out->write(out->ctx, l->mail.count ? DOC_SET : DOC_REMOVE, path, 1, all);
 }
 
-static hd_status write_kind(hd_tx *tx, const live *l) {
-    static const char *const kinds[] = {
-        [INSTANCE_RUNNING] = "workflow.running",     [INSTANCE_PAUSED] = "workflow.paused",
-        [INSTANCE_DONE] = "workflow.done",           [INSTANCE_FAILED] = "workflow.failed",
-        [INSTANCE_CANCELLED] = "workflow.cancelled", [INSTANCE_STALLED] = "workflow.stalled"
-    };
-    return hd_tx_set_kind(tx, (hd_cell){ l->doc }, kinds[l->in->status]);
+/* As hd_tx_set_kind does; the text and its place in the metadata are the same for all instances. */
+static hd_status write_kind(hd_tx *tx, live *l) {
+    hd_engine *e = l->e;
+    if (!l->meta) {
+        hd_status status = runtime_meta(e->rt, l->doc, &l->meta);
+        if (status) return status;
+        place_ref(&e->rt->r.places, l->meta);
+    }
+    return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[l->in->status]);
 }
 
 static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
@@ -496,9 +579,8 @@ static void begin_whole(target *t, live *l) {
 
 /* The commit claims that the document is absent still. */
 static hd_status end_whole(target *t, hd_status status) {
-    hd_cell cell = { t->doc };
     if (!status) status = tx_note_claim(t->tx, t->doc);
-    if (!status) status = hd_tx_set(t->tx, cell, t->whole);
+    if (!status) status = tx_write_path(t->tx, OP_SET, t->doc, HD_PATH_ROOT, t->whole);
     hd_value_unref(t->whole);
     return status;
 }
@@ -515,13 +597,14 @@ static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
 
 static hd_status store(hd_tx *tx, live *l) {
     assert(l->in && !l->in->walking.count);
-    target t = { tx, l->doc, { 0 } };
+    target t = { .e = l->e, .tx = tx, .doc = l->doc };
     doc_writer out = { &t, write_op };
     bool fresh = hd_value_exists(l->record), kind = fresh || l->in->status_changed;
     if (fresh) begin_whole(&t, l);
     hd_status status = engine_fence(tx, l->shard);
     if (!status && !fresh) status = tx_note_claim(tx, l->doc);
     if (!status) status = write_changes(tx, l, &out);
+    status = write_keys(&t, status);
     if (fresh) status = end_whole(&t, status);
     if (!status && kind) status = write_kind(tx, l);
     if (!status) status = remove_messages(tx, l->messages.items, l->messages.count);
@@ -668,9 +751,11 @@ bool live_may_commit(const hd_engine *e) {
     return live_has_news(e) && (!e->waits || may_overlap(e));
 }
 
-/* In memory a commit takes no time that could be used. */
+/* In memory a commit takes no time that could be used. Asked after each instance that has changed: the clock is looked at
+ * after every few of them. */
 bool live_is_group(const hd_engine *e) {
-    if (e->changed.count < FLIGHT_GROUP || e->rt->owns_memory) return false;
+    if (e->changed.count < FLIGHT_GROUP || e->changed.count % FLIGHT_LOOK) return false;
+    if (e->rt->owns_memory) return false;
     return e->waits ? may_overlap(e) : is_worth_a_sync(e);
 }
 

@@ -192,7 +192,7 @@ static bool is_started_in(hd_engine *e, hd_tx *tx, const char *id) {
 }
 
 /* In `tx`; NULL: in memory if the engine runs its shard, else in a commit of its own. */
-static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, const plan *p, hd_value input,
+static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_value input,
                             const hd_start_options *o, const char *id) {
     input = start_input(e, pool, p, input);
     if (!hd_value_exists(input)) return hd_value_status(input);
@@ -205,7 +205,7 @@ static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, const plan *
     if (status) return status;
     if (tx && o->key && is_started_in(e, tx, id)) return HD_EXISTS;
     if (tx) return write_queued(e, tx, id, record, o->key);
-    return shard_runs(e, id) ? live_start(e, id, record, !o->key)
+    return shard_runs(e, id) ? live_start(e, id, p, record, o)
                              : commit_queued(e, id, record, o->key);
 }
 

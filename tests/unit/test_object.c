@@ -1,6 +1,8 @@
 /* test_object.c -- objects: operations, refusals, sharing of nodes and of shapes. */
 #include "value/node.h"
 #include "value/object.h"
+#include "value/pool.h"
+#include "lab.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <cmocka.h>
@@ -223,11 +225,44 @@ static void the_key_before_is_the_last_lower_one(void **state) {
     }
 }
 
+/* Several changes at once make what one after the other makes, also where an object grows beyond a leaf. */
+static void a_patch_is_its_changes_one_after_the_other(void **state) {
+    world w = world_open();
+    lab_random dice = lab_random_of(lab_seed());
+    for (int round = 0; round < 300; round++) {
+        hd_value object = hd_object(), expected;
+        for (uint64_t i = lab_random_below(&dice, 40); i > 0; i--) {
+            char name[16];
+            snprintf(name, sizeof name, "k%d", (int)lab_random_below(&dice, 50));
+            object = hd_object_set(w.pool, object, name, hd_int(w.pool, (int64_t)i));
+        }
+        object_change changes[12];
+        unsigned count = (unsigned)lab_random_below(&dice, 13);
+        expected = object;
+        for (unsigned i = 0; i < count; i++) {
+            char name[16];
+            bool gone = lab_random_below(&dice, 3) == 0;
+            snprintf(name, sizeof name, "k%d", (int)lab_random_below(&dice, 50));
+            assert_int_equal(key_make(w.heap, name, strlen(name), &changes[i].key), HD_OK);
+            changes[i].value = gone ? value_absent() : hd_string(w.pool, name);
+            expected = gone ? hd_object_remove(w.pool, expected, name)
+                            : hd_object_set(w.pool, expected, name, changes[i].value);
+        }
+        hd_value made = pool_take(w.pool, object_patch(w.heap, object, changes, count));
+        assert_int_equal(hd_value_status(made), HD_OK);
+        assert_true(hd_value_equal(made, expected));
+        for (unsigned i = 0; i < count; i++) key_unref(changes[i].key);
+        hd_pool_clear(w.pool);
+    }
+    world_close(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_before_is_the_last_lower_one),
         cmocka_unit_test(every_operation_leaves_the_original),
         cmocka_unit_test(keys_may_hold_zeros),
+        cmocka_unit_test(a_patch_is_its_changes_one_after_the_other),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(wide_objects_find_every_key),
         cmocka_unit_test(setting_one_key_of_many_makes_one_node_per_level),

@@ -432,10 +432,13 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
         if (status) return status;
         if (space->seq < made->seqs.items[i].seq) space->seq = made->seqs.items[i].seq;
     }
+    const char *last = NULL; /* documents of one space stand together */
+    log_space *space = NULL;
     for (uint32_t i = 0; i < made->writes.count; i++) {
         doc_name name = client_name(c, made->writes.items[i].doc);
-        log_space *space;
-        hd_status status = space_named(c, name.space, name.space_length, &space);
+        hd_status status = HD_OK;
+        if (name.space != last) status = space_named(c, name.space, name.space_length, &space);
+        last = name.space;
         if (!status) status = tail_add(&c->tail, &name, row, space->seq);
         if (status) return status;
     }
