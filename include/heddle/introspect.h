@@ -44,7 +44,10 @@ typedef enum hd_why_not {
     HD_WHY_NOT_RUNNING, /* its run is suspended (hd_tx_suspend) */
     HD_WHY_NOT_AWAITS, /* the run of a node upstream (waits_for) is suspended, and has to end first */
     HD_WHY_NOT_IDLE_TURN, /* a materialiser runs after all other nodes */
-    HD_WHY_NOT_GONE       /* the node was removed */
+    HD_WHY_NOT_GONE,      /* the node was removed */
+    /* Another process derives for its space (hd_options.derive), and the result is on its way; or the node reads what
+     * such a node writes. */
+    HD_WHY_NOT_LED
 } hd_why_not;
 HD_API const char *hd_why_not_text(hd_why_not reason);
 

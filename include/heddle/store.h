@@ -49,6 +49,12 @@ typedef enum hd_durability {
     HD_DURABILITY_NORMAL /* it survives a crash of the program; power loss may take the last ones */
 } hd_durability;
 
+/* Which process runs a computation that several processes on one store have live, when what it reads has changed.
+ * HD_DERIVE_ONE: the one that has the lease of the space runs it; the others take its result over, and wait for it
+ * as for a suspended run, but not for long: docs/POSTGRES.md, "Which process derives". HD_DERIVE_EACH: this process
+ * runs its computations itself. HD_DERIVE_DEFAULT: as HD_DERIVE_ONE on a server, as HD_DERIVE_EACH elsewhere. */
+typedef enum hd_derive { HD_DERIVE_DEFAULT, HD_DERIVE_ONE, HD_DERIVE_EACH } hd_derive;
+
 typedef struct hd_options {
     const hd_env *env;     /* NULL: the system's */
     hd_limits limits;      /* of values */
@@ -77,6 +83,7 @@ typedef struct hd_options {
      * that writes outside of its outputs fails with HD_USAGE, and registering a computation with an output that another
      * has already, at the same path, fails with HD_USAGE. */
     bool strict;
+    hd_derive derive;
     uint64_t reserved_[8]; /* room for later members; zero */
 } hd_options;
 

@@ -26,6 +26,7 @@ enum {
     LEAVE_OUT_BACKOFF = 32,    /* what does not settle is not slowed down */
     LEAVE_OUT_ECHO = 64,       /* nor are two writers that overwrite each other */
     LEAVE_OUT_CHANGES = 128,   /* what has changed since a row was proved is not asked for */
+    LEAVE_OUT_PATIENCE = 512,  /* a node waits for the process that derives, however long */
     LEAVE_OUT_MENDING = 256    /* outputs that another runtime has written over stay */
 };
 

@@ -145,7 +145,7 @@ int64_t story_number(story *s, hd_cell cell) {
 
 /* ---- What ran -------------------------------------------------------------------------------- */
 
-enum { NAME_WIDTH = 15, REASONS = HD_WHY_NOT_GONE + 1 };
+enum { NAME_WIDTH = 15, REASONS = HD_WHY_NOT_LED + 1 };
 
 typedef struct telling {
     story *s;

@@ -164,13 +164,21 @@ hd_value answer_why(inspector *in, const request *r, hd_error *error) {
 
 const char *answer_reason(hd_why_not reason) {
     static const char *const words[] = {
-        [HD_WHY_NOT_RUNS] = "runs",           [HD_WHY_NOT_CLEAN] = "clean",
-        [HD_WHY_NOT_DORMANT] = "dormant",     [HD_WHY_NOT_DEBOUNCE] = "debounce",
-        [HD_WHY_NOT_THROTTLE] = "throttle",   [HD_WHY_NOT_BACKOFF] = "backoff",
-        [HD_WHY_NOT_ECHO] = "echo",           [HD_WHY_NOT_HELD] = "held",
-        [HD_WHY_NOT_RETRY] = "retry",         [HD_WHY_NOT_LOADING] = "loading",
-        [HD_WHY_NOT_RUNNING] = "running",     [HD_WHY_NOT_AWAITS] = "awaits",
-        [HD_WHY_NOT_IDLE_TURN] = "idle-turn", [HD_WHY_NOT_GONE] = "gone",
+        [HD_WHY_NOT_RUNS] = "runs",
+        [HD_WHY_NOT_CLEAN] = "clean",
+        [HD_WHY_NOT_DORMANT] = "dormant",
+        [HD_WHY_NOT_DEBOUNCE] = "debounce",
+        [HD_WHY_NOT_THROTTLE] = "throttle",
+        [HD_WHY_NOT_BACKOFF] = "backoff",
+        [HD_WHY_NOT_ECHO] = "echo",
+        [HD_WHY_NOT_HELD] = "held",
+        [HD_WHY_NOT_RETRY] = "retry",
+        [HD_WHY_NOT_LOADING] = "loading",
+        [HD_WHY_NOT_RUNNING] = "running",
+        [HD_WHY_NOT_AWAITS] = "awaits",
+        [HD_WHY_NOT_IDLE_TURN] = "idle-turn",
+        [HD_WHY_NOT_GONE] = "gone",
+        [HD_WHY_NOT_LED] = "led",
     };
     return (unsigned)reason < sizeof words / sizeof *words ? words[reason] : "unknown";
 }

@@ -59,6 +59,7 @@ static bool is_unsettled(const void *ctx) {
 }
 static bool is_due(const void *ctx) { return persistence_is_ready(ctx); }
 static void closing(void *ctx) {
+    persistence_stop_leading(ctx);
     events_close(ctx);
     persistence_closing(ctx);
 }
@@ -122,8 +123,9 @@ static uint64_t deadline(const void *ctx) {
     const scheduler *s = ctx;
     if ((s->tick && !s->r->ahead.count) || s->starved) return 0;
     if (!list_empty(&s->unconfirmed) && confirmed_is_due(s, is_idle(s))) return 0;
-    uint64_t next = next_time(s);
-    return next == UINT64_MAX && s->persistence ? persistence_next(s) : next;
+    uint64_t next = next_time(s), kept = UINT64_MAX;
+    if (next == UINT64_MAX || s->leads) kept = persistence_next(s);
+    return kept < next ? kept : next;
 }
 
 static void scheduler_close(void *ctx) {

@@ -42,6 +42,8 @@ typedef struct gate {
     uint8_t echoes; /* times it overwrote another writer's value, since echo_since */
     uint8_t echo_streak;
     uint64_t debounce_at, throttle_at, backoff_at, echo_at, hold_at, retry_at;
+    uint64_t
+        lead_at; /* until then the node, or one upstream of it, waits for another process's result */
     /* The replica's revision at the end of the pass that exhausted the node; UINT64_MAX: that pass has not
      * ended. A change of what the node reads after it comes from outside of the node's own cycle. */
     uint64_t exhausted_rev;
@@ -88,6 +90,11 @@ typedef struct cold {
     uint64_t mended;    /* node_runs when an output was last found written over; by gates */
     uint32_t failures;  /* reported to the error handlers */
     uint32_t runs_over; /* how many times RUNS_OVER has been taken off node.runs */
+    /* Of a node that another process computes (runner/lead.c). */
+    uint32_t patience_ms; /* how long it waits for a result; 0: not known */
+    uint64_t
+        asked_ns;  /* since when it has not been clean in a pass, and waits; 0: it does not wait */
+    bool answered; /* a row of that process has arrived since */
 } cold;
 
 /* Beside each node, in an array of its own: what runs do not need. */
@@ -235,6 +242,12 @@ typedef struct scheduler {
     /* Until then a node may wait that was refused and that its readers wait for; 0: none does. */
     uint64_t refused_until;
     bool starved; /* there are nodes with NODE_STARVED, or events.missed is set */
+    uint32_t
+        leads; /* spaces in which other processes derive, too: persistence.leads; by persistence */
+    VEC(node_id) led;   /* nodes with gate.lead_at; may hold others, and removed ones */
+    uint64_t led_until; /* the earliest of those times; UINT64_MAX: there is none */
+    bool
+        unlead; /* rows have arrived, or another process leads: the next pass lets all of `led` go on */
 
     /* facade */
     uint32_t work; /* hd_work_begin */

@@ -192,10 +192,15 @@ static hd_status take(lease *l) {
     return status;
 }
 
+static bool may_take(const lease *l) {
+    return !(l->held || l->asked || l->closing || l->rt->open || l->rt->options.read_only);
+}
+
+hd_status lease_seize(lease *l) { return may_take(l) ? take(l) : HD_OK; }
+
 hd_status lease_try(lease *l) {
     hd_pool *pool;
-    if (l->held || l->asked || l->closing || l->rt->open) return HD_OK;
-    if (l->rt->options.read_only) return HD_OK;
+    if (!may_take(l)) return HD_OK;
     hd_status status = hd_pool_open(l->rt->heap, &pool);
     if (status) return status;
     hd_value holder = read_holder(l, pool);

@@ -47,6 +47,8 @@ hd_status lease_open(lease *l, hd_runtime *rt, const char *space, const char *jo
 /* Takes the lease if no session has it: the verdict comes in a later pump. Outside of transactions. Not HD_OK: the
  * document could not be read, or not be written. */
 hd_status lease_try(lease *l);
+/* The same although another session, which lives, has it: for a job that can change hands at any moment. */
+hd_status lease_seize(lease *l);
 /* The document has changed, or may have: is the lease still ours? If that cannot be read it stays ours, and
  * lease_look_if_due looks again later. */
 void lease_look(lease *l);

@@ -324,7 +324,8 @@ lab_runtime *lab_runtime_try(lab *l, const char *name, const char *principal, hd
     hd_error error;
     hd_options options = { .env = lab_env_of(l->world),
                            .principal = principal,
-                           .memory = l->memory };
+                           .memory = l->memory,
+                           .derive = l->options.derive };
     *status = HD_NOMEM;
     if (!l->memory && !lab_is_sqlite(l)) return NULL;
     *status = hd_open(l->memory ? NULL : l->place.name, &options, &rt, &error);

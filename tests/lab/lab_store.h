@@ -39,6 +39,7 @@ typedef struct lab_options {
     bool load_late; /* memory: documents arrive by poll */
     lab_env *world; /* not ours to close; NULL: a new one */
     bool unchecked; /* no mirrors: for worlds whose memory runs out */
+    hd_derive derive;
 } lab_options;
 
 /* HD_STORE decides where. */

@@ -31,6 +31,7 @@ static hd_runtime *open_[RUNTIMES];
 static bool held[RUNTIMES];
 static bool used[LISTS];
 static bool in_file;
+static hd_derive derive;
 static unsigned sinks[RUNTIMES]; /* bits: groups of a list, then sums */
 
 static uint32_t below(uint32_t n) { return (uint32_t)hd_lab_random_below(&dice, n); }
@@ -87,9 +88,12 @@ static const char *result(int list, bool sum, char out[64]) {
 }
 
 static void open_runtime(int at) {
-    hd_runtime *rt = open_[at] = hd_lab_runtime(lab, runtimes[at]);
+    hd_runtime *rt;
     hd_error error;
-    hd_status status;
+    const hd_options options = { .strict = true, .derive = derive };
+    hd_status status = hd_lab_runtime_with(lab, runtimes[at], &options, &rt);
+    assert_int_equal(status, HD_OK);
+    open_[at] = rt;
     char name[64];
     hd_pattern_register(rt, "p", "1", pattern, NULL);
     const hd_piece_spec spec = { .id = "p", .pattern = "p" };
@@ -318,6 +322,7 @@ static void world(bool late) {
     dice = hd_lab_random_of(seed);
     lab = hd_lab_open(&(hd_lab_options){ .load_late = late, .in_file = in_file });
     for (int i = 0; i < LISTS; i++) used[i] = below(2);
+    derive = seed % 2 ? HD_DERIVE_ONE : HD_DERIVE_EACH;
     used[below(LISTS)] = true;
     open_runtime(0);
     open_runtime(1);

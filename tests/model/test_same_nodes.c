@@ -389,6 +389,12 @@ static void outputs_follow_the_inputs_in_memory(void **state) {
     worlds(worlds_or(MEMORY_WORLDS), (lab_options){ .kind = LAB_MEMORY }, false);
 }
 
+/* I1: one runtime derives for the others. */
+static void outputs_follow_the_inputs_with_a_leader(void **state) {
+    worlds(worlds_or(MEMORY_WORLDS), (lab_options){ .kind = LAB_MEMORY, .derive = HD_DERIVE_ONE },
+           false);
+}
+
 /* I1: documents arrive late. */
 static void outputs_follow_inputs_that_arrive_late(void **state) {
     worlds(worlds_or(MEMORY_WORLDS) * LATE_WORLDS / MEMORY_WORLDS, (lab_options){ 0 }, true);
@@ -398,16 +404,17 @@ static void outputs_follow_inputs_that_arrive_late(void **state) {
 static void outputs_follow_the_inputs_in_a_file(void **state) {
     worlds(worlds_or(MEMORY_WORLDS) * FILE_WORLDS / MEMORY_WORLDS,
            (lab_options){ .kind = LAB_SQLITE }, false);
+    worlds(worlds_or(MEMORY_WORLDS) * FILE_WORLDS / MEMORY_WORLDS,
+           (lab_options){ .kind = LAB_SQLITE, .derive = HD_DERIVE_ONE }, false);
 }
 
-static void a_world_without_mending_is_found(void **state) {
+static void is_found(unsigned what, struct CMUnitTest test) {
     if (!lab_leave_out(0)) skip();
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        const struct CMUnitTest test = cmocka_unit_test(outputs_follow_the_inputs_in_memory);
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
-        lab_leave_out(LEAVE_OUT_MENDING);
+        lab_leave_out(what);
         unsetenv("HD_SEED");               /* some seeds have no world that shows it */
         if (getenv("HD_WORLDS")) _exit(1); /* the number of worlds that is enough is not known */
         _exit(_cmocka_run_group_tests("control", &test, 1, NULL, NULL) != 0);
@@ -417,12 +424,24 @@ static void a_world_without_mending_is_found(void **state) {
     assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+static void a_world_without_mending_is_found(void **state) {
+    is_found(LEAVE_OUT_MENDING,
+             (struct CMUnitTest)cmocka_unit_test(outputs_follow_the_inputs_in_memory));
+}
+
+static void a_world_that_waits_for_ever_is_found(void **state) {
+    is_found(LEAVE_OUT_PATIENCE,
+             (struct CMUnitTest)cmocka_unit_test(outputs_follow_the_inputs_with_a_leader));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_follow_the_inputs_in_memory),
+        cmocka_unit_test(outputs_follow_the_inputs_with_a_leader),
         cmocka_unit_test(outputs_follow_inputs_that_arrive_late),
         cmocka_unit_test(outputs_follow_the_inputs_in_a_file),
         cmocka_unit_test(a_world_without_mending_is_found),
+        cmocka_unit_test(a_world_that_waits_for_ever_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ uint64_t gates_eligible_at(const scheduler *s, const node *n) {
     if (!c) return 0;
     const gate *g = &c->gate;
     return later(later(later(g->debounce_at, g->throttle_at), later(g->backoff_at, g->echo_at)),
-                 later(g->hold_at, g->retry_at));
+                 later(later(g->hold_at, g->retry_at), g->lead_at));
 }
 
 hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
@@ -43,6 +43,7 @@ hd_why_not gates_reason(const scheduler *s, const node *n, uint64_t now) {
     if (at == c->gate.echo_at) return HD_WHY_NOT_ECHO;
     if (at == c->gate.backoff_at) return HD_WHY_NOT_BACKOFF;
     if (at == c->gate.retry_at) return HD_WHY_NOT_RETRY;
+    if (at == c->gate.lead_at) return HD_WHY_NOT_LED;
     return at == c->gate.throttle_at ? HD_WHY_NOT_THROTTLE : HD_WHY_NOT_DEBOUNCE;
 }
 
@@ -279,6 +280,34 @@ bool gates_retry_holds(const cold *c) {
     assert(c->node);
     const gate *g = &c->gate;
     return binheap_linked(&g->timer) && g->retry_at == g->timer.key && g->retries <= RETRIES_HELD;
+}
+
+/* ---- waiting for another process */
+
+bool gates_await_lead(scheduler *s, node_id id, uint64_t until) {
+    cold *c = registry_cold(s, id);
+    assert(until);
+    if (!c || !vec_push(s->env, &s->led, id)) return false;
+    c->gate.lead_at = until;
+    if (s->led.count == 1 || until < s->led_until) s->led_until = until;
+    s->upstream_epoch++;
+    gates_apply(s, id, env_now_ns(s->env));
+    return true;
+}
+
+void gates_release_led(scheduler *s, uint64_t now) {
+    if (!s->unlead && now < s->led_until) return;
+    for (uint32_t i = 0; i < s->led.count; i++) {
+        const node *n = &s->graph.nodes[s->led.items[i]]; /* it may be another one by now */
+        cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
+        if (!c || !c->gate.lead_at) continue;
+        c->gate.lead_at = 0;
+        if (!node_is_invalid(&s->graph, n)) c->asked_ns = 0;
+        gates_apply(s, c->node, now);
+    }
+    vec_clear(&s->led);
+    s->unlead = false;
+    s->upstream_epoch++;
 }
 
 /* ---- windows that do not end */

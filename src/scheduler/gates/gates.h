@@ -10,6 +10,7 @@
  *     echo       --> echo_at     --+
  *     refused    --> retry_at    --+
  *     hold       --> hold_at     --+
+ *     led        --> lead_at     --+
  *
  * A node behind a gate stays invalid, and runs when its timer is due.   Spec 8, P8, I6. */
 #ifndef SCHEDULER_GATES_H
@@ -65,6 +66,18 @@ bool gates_retry_holds(const cold *c);
 bool gates_is_refused(const scheduler *s, const node *n);
 /* The node, which reads what that one computes, waits as long as it. */
 void gates_wait_with(scheduler *s, node_id id, const cold *refused);
+/* The node waits until then for the result of the process that derives for the space, or for a node upstream that
+ * does. False: there is no memory for that, and it does not wait. */
+bool gates_await_lead(scheduler *s, node_id id, uint64_t until);
+/* Whether it does. */
+static inline bool gates_is_led(const scheduler *s, const node *n) {
+    const cold *c = s->led.count ? cold_of(s, n) : NULL;
+    return c && c->gate.lead_at;
+}
+/* If something has happened that may end such a wait, all nodes that wait are eligible again: the sweep asks again for
+ * each of them whether it has to wait. */
+void gates_release_led(scheduler *s, uint64_t now);
+
 /* How long to wait before the nth retry: 0.8, 1.6, 3.1, ... ms up to a second, less a random part of up to a
  * quarter, so that two writers that collided do not collide again. n > 0. */
 uint64_t gates_delay_ns(const scheduler *s, uint32_t n);

@@ -152,5 +152,6 @@ void gates_end_hold(scheduler *s, uint64_t hold_id) {
 void gates_fini(scheduler *s) {
     while (s->holds.count) drop(s, s->holds.count - 1);
     vec_fini(s->env, &s->holds);
+    vec_fini(s->env, &s->led);
     binheap_fini(&s->timers);
 }

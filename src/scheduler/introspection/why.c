@@ -4,6 +4,8 @@
 #include "base/env.h"
 #include "scheduler/causes.h"
 #include "scheduler/gates/gates.h"
+#include "scheduler/persistence/persistence.h"
+#include "scheduler/runner/runner.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/registry.h"
 #include "scheduler/graph/writers.h"
@@ -212,6 +214,26 @@ static void print_missing(const scheduler *s, const cold *c, char *out, size_t s
     snprintf(out, size, "it waits for %s, which is on its way", name);
 }
 
+static bool is_awaited(const scheduler *s, const node *n) {
+    const cold *c = cold_of(s, n);
+    return c && c->asked_ns && gates_is_led(s, n);
+}
+
+/* The node itself waits for another process, or one upstream of it does. */
+static void print_leader(const scheduler *s, node_id id, unsigned long long left, char *out,
+                         size_t size) {
+    node_id of = runner_find_upstream((scheduler *)(uintptr_t)s, id, is_awaited); /* marks nodes */
+    hd_value leader = of ? persistence_leader(s, of) : value_absent();
+    char name[80] = "it";
+    if (of && of != id)
+        snprintf(name, sizeof name, "\"%.60s\", which it reads,", node_label(s, of));
+    snprintf(out, size,
+             "%s is computed by process %lld on %.40s, which derives for the space: the result is "
+             "awaited for %llu ms more",
+             name, (long long)hd_value_as_int(hd_value_at(leader, "pid"), 0),
+             hd_value_as_text(hd_value_at(leader, "host"), "?"), left);
+}
+
 void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
     const node *n = node_of(s, id);
     const cold *c = cold_of(s, n);
@@ -240,6 +262,7 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
         snprintf(out, size, "it and another writer overwrite each other: it waits %llu ms more",
                  left);
         return;
+    case HD_WHY_NOT_LED: print_leader(s, id, left, out, size); return;
     case HD_WHY_NOT_HELD:
         snprintf(out, size, "it is held until the data is there: at most %llu ms more", left);
         return;
@@ -264,6 +287,7 @@ const char *hd_why_not_text(hd_why_not reason) {
         [HD_WHY_NOT_AWAITS] = "it waits for a suspended run",
         [HD_WHY_NOT_IDLE_TURN] = "a materialiser: it runs after everything else",
         [HD_WHY_NOT_GONE] = "it was removed",
+        [HD_WHY_NOT_LED] = "another process computes it: its result is on its way",
     };
     return (unsigned)reason < sizeof texts / sizeof *texts ? texts[reason] : "unknown";
 }

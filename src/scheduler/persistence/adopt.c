@@ -8,11 +8,6 @@
 
 #include "value/diff.h"
 
-enum {
-    BUSY = NODE_RUNNING | NODE_SUSPENDED | NODE_WAITING | NODE_STARVED | NODE_PROVISIONAL |
-           NODE_DEMANDED | NODE_EPHEMERAL | NODE_REMOVED | NODE_OWED
-};
-
 /* The node here that the item of an extra is about; 0: none, or no memory to tell. */
 static node_id node_of_item(scheduler *s, hd_value item) {
     size_t length;
@@ -24,10 +19,13 @@ static node_id node_of_item(scheduler *s, hd_value item) {
     return value_equal(array_get(item, ROW_INSTANCE), instance) ? id : 0;
 }
 
+/* A node that waits for a time runs then, unless it waits for this very result. */
 static bool could_be_clean(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
-    if (!node_is_invalid(&s->graph, n) || (n->flags & BUSY)) return false;
-    return kept_of(s, id)->wrote_in <= s->r->settled && node_is_eligible(&s->graph, n);
+    const cold *c = cold_of(s, n);
+    if (!node_is_invalid(&s->graph, n) || (n->flags & NODE_NOT_ADOPTED)) return false;
+    if (kept_of(s, id)->wrote_in > s->r->settled) return false;
+    return node_is_eligible(&s->graph, n) || (c && c->gate.lead_at);
 }
 
 /* A document that is not known here is as the author of the commit saw it: no later change has been told. */
@@ -71,16 +69,18 @@ static void excuse(scheduler *s, node_id id, hd_value item) {
 
 /* A row that is not taken over has still replaced this runtime's: the next one of the node is written,
  * whatever its hashes. */
-static void hear(scheduler *s, hd_value item) {
+static void hear(scheduler *s, hd_value item, const char *by) {
     node_id id = node_of_item(s, item);
     if (!id) return;
     if (node_of(s, id)->flags & NODE_OVERWRITTEN) excuse(s, id, item);
     if (!adopt(s, id, item)) kept_of(s, id)->flags |= KEPT_AGAIN;
+    lead_heard(s, id, item, by);
 }
 
 void adopt_observed(void *ctx, hd_value extra) {
     scheduler *s = ctx;
     basis_extra x = basis_extra_of(extra);
-    for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) hear(s, it.value);
+    for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) hear(s, it.value, x.lead);
     graph_settle(&s->graph);
+    if (s->led.count) s->unlead = s->tick = true;
 }

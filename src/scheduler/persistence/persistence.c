@@ -49,6 +49,7 @@ void persistence_fini(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
     s->r->observer.observed = NULL;
+    lead_fini(s);
     for (uint32_t i = 0; i < p->nodes.count; i++) kept_clear(&p->nodes.items[i]);
     for (uint32_t i = 0; i < p->pieces.count; i++) {
         resume_free(s, &p->pieces.items[i]);
@@ -79,7 +80,7 @@ void persistence_count_due(scheduler *s) {
 
 void persistence_soon(scheduler *s) {
     persistence *p = s->persistence;
-    if (p->wanted && !p->due_at) p->due_at = env_now_ns(s->env) + QUIET_NS;
+    if (p->wanted && !p->due_at) p->due_at = env_now_ns(s->env) + (p->held ? 0 : QUIET_NS);
 }
 
 /* Without memory for the list the node is due after its next run. A node that has begun to register others
@@ -195,7 +196,9 @@ static void ask_for_all(scheduler *s) {
 
 uint64_t persistence_next(const scheduler *s) {
     const persistence *p = s->persistence;
-    return p && p->due_at ? p->due_at : UINT64_MAX;
+    if (!p) return UINT64_MAX;
+    uint64_t of_leads = p->leads.count ? lead_deadline(s) : UINT64_MAX;
+    return p->due_at && p->due_at < of_leads ? p->due_at : of_leads;
 }
 
 /* A run whose output is as before has nothing to seal. Its row is sealed alone, when no seal has taken it
@@ -212,10 +215,20 @@ static void keep_alone(scheduler *s) {
     if (p->wanted && s->r->due) overlay_seal(s->r, true); /* without memory: with a later seal */
 }
 
+/* Others wait for rows of a runtime that leads, also of runs whose output is as before: they are sealed as soon as the
+ * store is free. */
+static void keep_soon(scheduler *s) {
+    authority *a = s->r->authority;
+    s->persistence->due_at = 0;
+    if (a->ops->idle(a) && persistence_is_ready(s)) overlay_seal(s->r, true);
+}
+
 void persistence_pump(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
-    if (p->due_at) keep_alone(s);
+    if (p->leads.count) lead_pump(s);
+    if (p->held && s->r->due) keep_soon(s);
+    else if (p->due_at) keep_alone(s);
     if (p->unasked.count) ask_for_all(s);
     if (!p->wanted && s->r->authority->ops->wants_derived(s->r->authority)) want(s);
     persistence_check(s);

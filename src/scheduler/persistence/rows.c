@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "store/basis/basis.h"
 #include "store/overlay.h"
+#include "store/session.h"
 #include "value/array.h"
 #include "value/build.h"
 #include "value/key.h"
@@ -375,7 +376,14 @@ static hd_status push_gone(scheduler *s, build *b) {
     return build_array(b, p->gone.count);
 }
 
-/* {"nodes": [...], "gone": [...]}; most seals have no deletions. */
+static hd_status push_lead(scheduler *s, build *b) {
+    char ours[SESSION_TEXT];
+    session_text(s->r->session, ours);
+    hd_status status = push_key(s, b, "lead");
+    return status ? status : push_text(s, b, ours);
+}
+
+/* {"nodes": [...], "gone": [...], "lead": "..."}; most seals have the first alone. */
 static hd_status make_extra(scheduler *s, commit *c, uint32_t *rows, hd_value *out) {
     build b;
     build_init(&b, s->r->heap);
@@ -384,7 +392,9 @@ static hd_status make_extra(scheduler *s, commit *c, uint32_t *rows, hd_value *o
     bool gone = s->persistence->gone.count; /* rows may have moved to another instance */
     if (!status && gone) status = push_key(s, &b, "gone");
     if (!status && gone) status = push_gone(s, &b);
-    if (!status) status = build_object(&b, gone ? 2 : 1, NULL);
+    bool leads = s->persistence->held;
+    if (!status && leads) status = push_lead(s, &b);
+    if (!status) status = build_object(&b, 1u + gone + leads, NULL);
     if (!status) *out = build_take(&b);
     build_fini(&b);
     return status;

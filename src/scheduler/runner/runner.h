@@ -46,8 +46,8 @@ bool runner_load_ahead(scheduler *s, node_id id);
 /* ---- what stands before a run (upstream.c) */
 
 /* True: a node upstream has to run, or to end its suspended run, before this one. In the second case the
- * node is blocked, and so not eligible, until that run ends. Called while a run is suspended or
- * scheduler.behind or .refused_until is set; otherwise all that is upstream has run. */
+ * node is blocked, and so not eligible, until that run ends. Called while a run is suspended, nodes
+ * are led, or scheduler.behind or .refused_until is set; otherwise all that is upstream has run. */
 bool runner_wait_upstream(scheduler *s, node_id id);
 /* Unblocks the nodes that wait for this suspended run; and those that wait for any. Nodes that still have to
  * wait are blocked again when the sweep comes to them. */
@@ -61,6 +61,11 @@ bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key);
 bool runner_was_early(scheduler *s, node_id id);
 /* A commit, or a change of the order, during the sweep: nodes below the cursor may be runnable now. */
 void runner_note_behind(scheduler *s);
+
+/* ---- results of another process (lead.c) */
+
+/* True: the node waits for the process that derives for its space. Called where runner_wait_upstream was false. */
+bool runner_wait_for_lead(scheduler *s, node_id id);
 
 /* ---- cycles with asynchronous nodes (rounds.c) */
 

@@ -66,6 +66,7 @@ static uint32_t begin_pass(scheduler *s) {
     if (s->overwritten.count) invalidation_mark_overwritten(s);
     graph_settle(&s->graph);
     if (s->unblock) runner_unblock_all(s);
+    if (s->led.count) gates_release_led(s, env_now_ns(s->env));
     if (binheap_count(&s->timers) || s->refused_until) gates_wake(s, env_now_ns(s->env));
     return first;
 }
@@ -124,8 +125,10 @@ static void discount_aside(scheduler *s) {
 static bool admit(scheduler *s, node_id id, uint32_t pos) {
     if (s->aside) discount_aside(s);
     s->cursor = pos + 1;
-    bool upstream = s->suspended || s->behind || s->refused_until || s->graph.materialisers_invalid;
+    bool upstream = s->suspended || s->behind || s->refused_until || s->led.count ||
+                    s->graph.materialisers_invalid;
     if (upstream && runner_wait_upstream(s, id)) return false;
+    if (s->leads && runner_wait_for_lead(s, id)) return false;
     if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
     if (gates_is_round_too_often(s, node_of(s, id))) {
         exhaust(s, id, env_now_ns(s->env));
@@ -190,7 +193,8 @@ static bool sweep(scheduler *s) {
     graph *g = &s->graph;
     assert(s->iteration >= 1 && s->iteration <= ITERATIONS_MAX);
     bool late = s->r->ahead.count > 0 || s->must_wait;
-    bool asks = s->r->authority->late || s->backed.count; /* each node, whether it may run */
+    bool asks =
+        s->r->authority->late || s->backed.count || s->leads; /* each node, whether it may run */
     s->stats.iterations++;
     graph_settle(g); /* an event may have demanded nodes, whose declared reads brought edges */
     s->cursor = sweep_from(s);
@@ -405,6 +409,7 @@ static bool holds(const scheduler *s, const cold *c) {
     const gate *g = &c->gate;
     if (!node_is_live(&s->graph, n) || !node_is_invalid(&s->graph, n)) return false;
     if (g->hold_at && g->hold_at == g->timer.key) return true;
+    if (g->lead_at && g->lead_at == g->timer.key) return true;
     if (g->retry_at && gates_retry_holds(c)) return true;
     if (g->backoff_at && g->backoff_at == g->timer.key) return backoff_holds(s, n, g);
     return waits_for_first_run(n, g) && !gates_is_starved(g);

@@ -15,7 +15,7 @@ hd_status settle_pass(scheduler *s);
 bool settle_find_work(scheduler *s);
 
 /* Whether nodes that wait for a time keep the runtime from being idle (8.4): first runs behind a debounce or
- * a hold, retries, and up to IDLE_HOLDS_MAX backoffs of a node that does not settle. */
+ * a hold, results of another process, retries, and up to IDLE_HOLDS_MAX backoffs of a node that does not settle. */
 bool settle_holds_idle(const scheduler *s);
 /* Whether they keep a sync waiting: retries of runs that were refused or failed for now. */
 bool settle_holds_sync(const scheduler *s);

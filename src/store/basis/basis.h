@@ -19,6 +19,9 @@
  *         A row is as of the moment of admission: of the seqs that the spaces which it reads have then,
  *         this commit's own included.
  *
+ * lead    the session that made the commit, if it has the lease to derive for some space: others then wait for
+ *         its results (scheduler/persistence/lead.c). It is not kept.
+ *
  * The scheduler makes extras. One of another form that is found in a log is damage, and left out.
  *
  * A name is "space:piece:path"; the part before the second ':' is the piece, and the row is owned by that
@@ -73,6 +76,7 @@ typedef struct basis_ops {
 /* The parts of an extra, borrowed; absent: it has none. */
 typedef struct basis_extra {
     hd_value nodes, gone;
+    const char *lead; /* the session that leads in some space; NULL: none was named */
 } basis_extra;
 basis_extra basis_extra_of(hd_value extra);
 

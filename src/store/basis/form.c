@@ -9,9 +9,11 @@
 
 /* Most extras have nodes and nothing else: then nothing else is looked for. */
 basis_extra basis_extra_of(hd_value extra) {
-    basis_extra x = { value_absent(), value_absent() };
+    basis_extra x = { value_absent(), value_absent(), NULL };
     x.nodes = object_get_bytes(extra, "nodes", 5);
-    if (object_count(extra) != value_exists(x.nodes)) x.gone = object_get_bytes(extra, "gone", 4);
+    if (object_count(extra) == value_exists(x.nodes)) return x;
+    x.gone = object_get_bytes(extra, "gone", 4);
+    x.lead = hd_value_as_text(object_get_bytes(extra, "lead", 4), NULL);
     return x;
 }
 
