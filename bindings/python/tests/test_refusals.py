@@ -287,3 +287,12 @@ def test_what_a_step_of_python_does():
     twin.more(names, twin.flow("o = await order()\nif o:\n    return f'{datetime(2026, 5, 4):%d.%m.}', Path('a') / 'b', not o"))
     shown = asyncio.run(names["Flow"]().run())
     assert (shown[0], str(shown[1]), shown[2]) == ("04.05.", "a/b", False)
+
+
+def test_methods_of_members_of_enums():
+    names = twin.module_of("", heddle)
+    twin.more(names, twin.flow("try:\n    Colour.RED.pop()\nexcept AttributeError as e:\n    pass\nreturn Kind.B.upper()"))
+    with pytest.raises(heddle.Unsupported):
+        asyncio.run(names["Flow"]().run())
+    twin.more(names, twin.flow("k = Kind.B\nreturn k.upper(), [k.name for k in Kind], len(Rank)"))
+    assert asyncio.run(names["Flow"]().run()) == ("YZ", ["A", "B"], 2)

@@ -459,10 +459,10 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = node.func
-        if isinstance(function, ast.Attribute) and is_standard(self.types.of(function.value)):
+        if isinstance(function, ast.Attribute):
             return self._method(node, function)
         self.generic_visit(node)
-        known = self.types.scope.peek(function) if isinstance(function, ast.Name) else None
+        known = self.types.scope.peek(function)
         name = FUNCTIONS.get(known.value) if known is not None and isinstance(known.value, typing.Hashable) else None
         if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda, ast.GeneratorExp)) for arg in node.args):
             return node
@@ -481,11 +481,24 @@ class _Rewriter(ast.NodeTransformer):
         return node if members is None else ast.copy_location(ast.Constant(tuple(members)), node)
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> Any:
+        """Of an object that never changes a step, of another one refused; what no class is known of goes as it goes."""
         cls = self.types.of(function.value)
+        function.value = self.visit(function.value)
+        node.args = [self.visit(arg) for arg in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        if not isinstance(cls, type) or cls in _PLAIN or not hasattr(cls, function.attr):
+            return node
+        if not is_standard(cls) and not issubclass(cls, enum.Enum):
+            return self._own_method(node, function, cls)
         if cls.__module__.partition(".")[0] in _EFFECTS or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
             self._refuse(node, f"{function.attr}()", cls)
-        operands = [self.visit(function.value), ast.Constant(function.attr), *(self.visit(arg) for arg in node.args)]
-        return self._op("method", operands, node)
+        return self._op("method", [function.value, ast.Constant(function.attr), *node.args], node)
+
+    def _own_method(self, node: ast.Call, function: ast.Attribute, cls: Any) -> Any:
+        if class_kind(cls) == "record" and function.attr not in field_names(cls) and not function.attr.startswith("__"):
+            self._refuse(function, f"the attribute {function.attr}", cls)
+        return node
 
 
 def _matters(scope: Scope, definition: Definition) -> bool:
