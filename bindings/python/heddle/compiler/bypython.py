@@ -9,7 +9,6 @@ tells the class, the engine raises ``heddle.Unsupported`` when it meets the obje
 from __future__ import annotations
 
 import ast
-import copy
 import enum
 import operator
 import typing
@@ -21,6 +20,7 @@ from .builtin import FUNCTIONS
 from .classes import class_kind, field_names
 from .names import Scope
 from .source import Definition
+from .tree import walk
 
 _SAMPLES: dict[str, Callable[[Any], Any]] = {
     "datetime:datetime": lambda c: c(2000, 1, 2), "datetime:date": lambda c: c(2000, 1, 2), "datetime:time": lambda c: c(1, 2),
@@ -508,8 +508,13 @@ def _matters(scope: Scope, definition: Definition) -> bool:
             is_standard(hint) or class_kind(hint) in ("record", "enum"))
     if any(map(own, _hints(scope.function).values())):
         return True
-    names = {node.id: node for node in ast.walk(definition) if isinstance(node, ast.Name)}
-    for node in [*names.values(), *(n for n in ast.walk(definition) if isinstance(n, ast.Attribute))]:
+    seen: set[str] = set()
+    for node in walk(definition):
+        name = node.id if isinstance(node, ast.Name) else ""
+        if name in seen or not isinstance(node, (ast.Name, ast.Attribute)):
+            continue
+        if name:
+            seen.add(name)
         known = scope.peek(node)
         found = known.value if known is not None else None
         if isinstance(found, Action) and own(_hints(found.function).get("return")) or own(found) or isinstance(found, enum.Enum):
@@ -517,11 +522,24 @@ def _matters(scope: Scope, definition: Definition) -> bool:
     return False
 
 
+def _copied(node: Any) -> Any:
+    """The tree is the module's: other workflows may share the function."""
+    if isinstance(node, list):
+        return [_copied(part) for part in node]
+    if not isinstance(node, (ast.expr, ast.stmt, ast.comprehension, ast.excepthandler, ast.pattern, ast.match_case, ast.keyword,
+                             ast.arguments, ast.arg, ast.withitem)):
+        return node
+    made = type(node)()
+    for key, value in vars(node).items():
+        setattr(made, key, _copied(value))
+    return made
+
+
 def rewrite(scope: Scope, definition: Definition) -> Definition:
     """The function with operations that Python does as nodes of their own."""
     if not _matters(scope, definition):
         return definition
-    made = copy.deepcopy(definition)
+    made: Definition = _copied(definition)
     rewriter = _Rewriter(Types(scope, made))
     made.body = [rewriter.visit(statement) for statement in made.body]
-    return ast.fix_missing_locations(made)
+    return made
