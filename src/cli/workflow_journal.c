@@ -46,8 +46,8 @@ static int no_journal(cli *c, const char *id) {
     return cli_fail(
         c, CLI_NOT_FOUND,
         "Ask for one where the workflow is written: journal = \"steps\" in the Python\n"
-        "  class, hd_flow_journal(f, \"steps\") in C, \"journal\": \"steps\" in the IR. It counts\n"
-        "  for instances that start afterwards.",
+        "  class, hd_flow_journal(f, \"steps\") in C, \"journal\": \"steps\" in the IR.\n"
+        "  It counts for instances that start afterwards.",
         "%s has no journal: its workflow keeps none", id);
 }
 

@@ -60,6 +60,9 @@ static hd_status write_end(scheduler *s, hd_tx *tx, place_id receipt, const char
     if (!status) status = hd_tx_set_meta(tx, cell, "dropped", hd_bool(true));
     if (!status && kind) status = hd_tx_set_kind(tx, cell, kind);
     if (!status && value_exists(as)) status = hd_tx_set_meta(tx, cell, "as", as);
+    hd_cell to = hd_cell_of_link(s->rt, cell, hd_value_at(record, "stream"));
+    if (!status && to.id)
+        status = hd_tx_set_meta(tx, cell, "stream", runtime_cell_text(s->rt, pool, to));
     if (status) return status;
     hd_value now = hd_int(pool, (int64_t)env_wall_ms(s->env));
     return hd_tx_set_meta(tx, cell, "time", now);
