@@ -79,9 +79,10 @@ typedef struct hd_options {
     /* SIGINT and SIGTERM end hd_runtime_run, so that the program can close the runtime; while hd_runtime_run runs they
      * have no other effect. Only one runtime of a process can have it at a time: HD_BUSY. */
     bool signals;
-    /* Two faults of computations are errors, which are otherwise logged as warnings, once for each node: a computation
-     * that writes outside of its outputs fails with HD_USAGE, and registering a computation with an output that another
-     * has already, at the same path, fails with HD_USAGE. */
+    /* Three faults of computations are errors, which are otherwise logged as warnings, once for each node: a
+     * computation that writes outside of its outputs fails with HD_USAGE; so does one whose first run finds all that it
+     * reads and does not write its output (to have no result it calls hd_tx_remove); and registering a computation with
+     * an output that another has already, at the same path, fails with HD_USAGE. */
     bool strict;
     hd_derive derive;
     uint64_t reserved_[8]; /* room for later members; zero */

@@ -5,6 +5,7 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "scheduler/persistence/persistence.h"
+#include "scheduler/runner/surface.h"
 #include "scheduler/scheduler.h"
 #include "store/basis/basis.h"
 #include "value/key.h"
@@ -273,7 +274,10 @@ static hd_status register_node(part *p, hd_node_spec *spec) {
     spec->parent = b->under;
     char version[2 * HD_ID_SIZE + 64];
     if (!spec->version) spec->version = version_of(s, p, version, sizeof version);
-    return hd_node_register(b->all->rt, spec, &p->node);
+    hd_status status = hd_node_register(b->all->rt, spec, &p->node);
+    /* Nodes of the library's patterns leave outputs absent with good reason; a node of the program is looked at. */
+    if (!status && !p->kind->plain) surface_may_stay_absent(s, registry_get(s, p->node));
+    return status;
 }
 
 /* The part that has this name already. In the first round a search among the nodes would cost O(parts) for
@@ -444,7 +448,9 @@ static void raw_fini(part *p) {
     raw_part *r = (raw_part *)p;
     if (r->release) r->release(r->ctx);
 }
-static const part_kind raw_kind = { .run = raw_run, .same = raw_same, .fini = raw_fini };
+static const part_kind raw_kind = {
+    .run = raw_run, .same = raw_same, .fini = raw_fini, .plain = true
+};
 
 hd_cell hd_build_node(hd_build *b, const hd_node_spec *spec) {
     if (!spec->fn) hd_build_fail(b, HD_USAGE, "%s: a node without a function", b->path);

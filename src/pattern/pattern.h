@@ -50,8 +50,8 @@ typedef struct part_kind {
     void (*fini)(part *p);
     /* Asserts what holds between runs. May be NULL. */
     void (*check)(const part *p);
-    bool
-        inner; /* the builds it owns are not rows of the program's: hd_piece_info does not count them */
+    bool inner; /* its builds are no rows of the program: hd_piece_info counts none of them */
+    bool plain; /* its node is one of the program's own, as hd_node_register makes it */
 } part_kind;
 
 struct part {

@@ -216,16 +216,45 @@ static hd_status read_alone(hd_tx *tx, void *ctx) {
     return hd_value_status(hd_tx_get(tx, hd_cell_at(hd_tx_runtime(tx), "main/n")));
 }
 static void an_output_that_a_first_run_does_not_write_is_told(void **state) {
-    hd_runtime *rt = lab_runtime_now(l);
+    hd_runtime *rt;
+    hd_options options = { .env = lab_env_of(lab_world(l)) };
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
     hd_node_spec spec = {
-        .name = "idle", .fn = read_alone, .output = hd_cell_at(rt, "main/x"), .run_once = true
+        .name = "early", .fn = read_alone, .output = hd_cell_at(rt, "main/x"), .run_once = true
+    };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_equal(lab_env_logged(lab_world(l), "did not write"), 0); /* main/n is absent too */
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/n"), "1"), HD_OK);
+    spec.name = "idle", spec.output = hd_cell_at(rt, "main/y");
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_int_equal(lab_env_logged(lab_world(l), "node \"idle\" did not write its output main/y"),
+                     1);
+    assert_int_equal(hd_close(rt), HD_OK);
+}
+
+static hd_status remove_x(hd_tx *tx, void *ctx) {
+    hd_status status = read_alone(tx, ctx);
+    return status ? status : hd_tx_remove(tx, hd_cell_at(hd_tx_runtime(tx), "main/x"));
+}
+
+/* A computation that has no result removes its output. The same for nodes of a pattern and for strict runtimes. */
+static void an_output_that_is_removed_is_no_fault(void **state) {
+    hd_runtime *rt = lab_runtime_now(l);
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/n"), "1"), HD_OK);
+    hd_node_spec spec = {
+        .name = "none", .fn = remove_x, .output = hd_cell_at(rt, "main/x"), .run_once = true
     };
     assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
     lab_settle(l);
-    assert_int_equal(lab_env_logged(lab_world(l), "left its output main/x absent"), 1);
+    assert_int_equal(lab_env_logged(lab_world(l), "did not write"), 0);
+    assert_int_equal(lab_stats(l).failures, 0);
 }
 
 static void note_message(const hd_failure *f, void *ctx) { snprintf(ctx, 128, "%s", f->message); }
+
+static hd_status put_out(hd_tx *tx, void *ctx) { return hd_tx_outbox(tx, "mail", hd_double(1)); }
 
 /* hd_options.strict: the same are errors. */
 static void a_strict_runtime_refuses_them(void **state) {
@@ -243,6 +272,17 @@ static void a_strict_runtime_refuses_them(void **state) {
                         "main/x is the output of the node \"one\" already");
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
     assert_string_equal(message, "it wrote main/there, which is none of its outputs");
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/n"), "1"), HD_OK);
+    spec = (hd_node_spec){
+        .name = "idle", .fn = read_alone, .output = hd_cell_at(rt, "main/y"), .run_once = true
+    };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(message, "it did not write its output main/y");
+    spec = (hd_node_spec){ .name = "mailer", .fn = put_out, .effect = true };
+    assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    assert_string_equal(message, "only a handler has an outbox"); /* not that of the run before */
     hd_pool *pool;
     hd_pool_open(hd_runtime_heap(rt), &pool);
     assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/there"))));
@@ -531,6 +571,7 @@ int main(void) {
         S(one_output_of_two_nodes_is_warned_of),
         S(each_mistake_is_warned_of_by_itself),
         S(an_output_that_a_first_run_does_not_write_is_told),
+        S(an_output_that_is_removed_is_no_fault),
         S(a_strict_runtime_refuses_them),
         S(a_strict_runtime_refuses_a_write_beside_the_output),
         S(a_slot_of_the_user_is_no_trespass),

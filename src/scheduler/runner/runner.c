@@ -194,6 +194,12 @@ static void restore_causes(scheduler *s, node_id id, const commit *c) {
     causes_restore(s, id, c->causes.items, c->causes.count, c->owner_rev);
 }
 
+/* What the node has written is stored: its row of refusals is over. */
+static void accepted(scheduler *s, node_id id) {
+    overcome(s, id);
+    gates_accepted(s, id);
+}
+
 static void settled(void *ctx, commit *commit_, hd_status status) {
     scheduler *s = ctx;
     assert(!s->running && commit_->owner);
@@ -215,8 +221,7 @@ static void settled(void *ctx, commit *commit_, hd_status status) {
     default: break;
     }
     if (!status) {
-        overcome(s, id);
-        gates_accepted(s, id);
+        accepted(s, id);
         return;
     }
     give_up(s, id);
@@ -351,7 +356,7 @@ static hd_status conclude_first(scheduler *s, node_id id, hd_tx *tx) {
     tx_reads_taken(tx);
     if (aside) return HD_OK;
     if (tx_has_output(tx)) status = write_output(s, id, tx);
-    else surface_check_first(s, id);
+    else status = surface_check_first(s, id);
     if (status) return status;
     node *n = node_of(s, id);
     n->flags &= ~(uint32_t)NODE_NEVER_RAN; /* its writers have been asked for */
@@ -377,9 +382,10 @@ static hd_status conclude(scheduler *s, node_id id, hd_tx *tx) {
     if (!status && tx_has_output(tx)) status = write_output(s, id, tx);
     bool commits = tx->writes.count || tx->preconditions.count;
     if (!status && commits) status = commit_writes(s, id, tx);
+    bool wrote = commits || tx_has_output(tx) || (tx->flags & TX_ELIDED);
+    if (!status && first && !wrote) status = surface_check_first(s, id);
     if (status) return status;
     if (!commits) overcome(s, id);
-    if (first && !commits && !tx_has_output(tx)) surface_check_first(s, id);
     if (tx->lineage) tx_launched(tx, HD_OK); /* nothing was written: what it sent stands */
     completed(s, id, tx);
     return HD_OK;
@@ -574,7 +580,7 @@ void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
 static void end_first(scheduler *s, node_id id, hd_tx *tx) {
     hd_status status = conclude_with(s, id, tx, HD_OK, conclude_first);
     settle_order(s);
-    if (status) wipe(tx);
+    if (status) s->message[0] = 0, wipe(tx);
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
@@ -621,15 +627,12 @@ static node_id author_of(const scheduler *s, place_id output) {
     return doc->doc.flags & DOC_MULTI_WRITER ? 0 : doc->doc.writer;
 }
 
-/* The results are stored: their nodes' rows of refusals are over. */
 static void sealed(void *ctx, const commit *c) {
     scheduler *s = ctx;
     assert(c->sealed);
     for (uint32_t i = 0; i < c->writes.count; i++) {
         node_id author = author_of(s, c->writes.items[i].doc);
-        if (!author) continue;
-        overcome(s, author);
-        gates_accepted(s, author);
+        if (author) accepted(s, author);
     }
 }
 

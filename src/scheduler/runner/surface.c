@@ -1,8 +1,8 @@
 /* surface.c -- what a node writes, held against the outputs that it declares.
  *
  * The order of the graph follows declared outputs alone. So three things are worth a warning, each once for
- * each node: a write outside of them, an output that another node declares as well, and a first run that leaves
- * its output unwritten. In a strict runtime (hd_options.strict) the first two are errors. */
+ * each node: a write outside of them, an output that another node declares as well, and a first run that finds all
+ * that it reads and does not write its output. In a strict runtime (hd_options.strict) they are errors. */
 #include "scheduler/runner/surface.h"
 
 #include "base/env.h"
@@ -116,13 +116,30 @@ hd_status surface_check_rivals(scheduler *s, node_id id) {
 
 /* ---- an output that is not written */
 
-void surface_check_first(scheduler *s, node_id id) {
+void surface_may_stay_absent(scheduler *s, node_id id) {
+    (void)note_warned(s, id, WARNED_UNWRITTEN);
+}
+
+/* Where a read finds nothing, a run has good reason to write nothing. */
+static bool has_absent_read(const scheduler *s, const node *n) {
+    const edge *reads = node_reads_const(n);
+    for (uint32_t i = 0; i < n->read_count; i++)
+        if (!value_exists(place_at(&s->r->places, reads[i].key & KEY_PLACE)->value)) return true;
+    return false;
+}
+
+hd_status surface_check_first(scheduler *s, node_id id) {
     char name[CELL_TEXT];
-    place_id output = node_of(s, id)->output;
+    const node *n = node_of(s, id);
     assert(!s->running); /* the run is being concluded */
-    if (!output || value_exists(place_at(&s->r->places, output)->value)) return;
-    if (!note_warned(s, id, WARNED_UNWRITTEN)) return;
-    hd_cell_print(s->rt, (hd_cell){ output }, name, sizeof name);
-    env_log(s->env, HD_LOG_INFO, "node \"%s\" ran for the first time and left its output %s absent",
-            node_label(s, id), name);
+    if (!n->output || value_exists(place_at(&s->r->places, n->output)->value)) return HD_OK;
+    if (has_absent_read(s, n) || !note_warned(s, id, WARNED_UNWRITTEN)) return HD_OK;
+    hd_cell_print(s->rt, (hd_cell){ n->output }, name, sizeof name);
+    if (s->rt->options.strict) {
+        snprintf(s->message, sizeof s->message, "it did not write its output %s", name);
+        return HD_USAGE;
+    }
+    env_log(s->env, HD_LOG_WARN, "node \"%s\" did not write its output %s", node_label(s, id),
+            name);
+    return HD_OK;
 }

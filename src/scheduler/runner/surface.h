@@ -9,7 +9,9 @@
 hd_status surface_check_writes(scheduler *s, node_id id, const hd_tx *tx);
 /* When a computation has been registered. HD_USAGE in a strict runtime. */
 hd_status surface_check_rivals(scheduler *s, node_id id);
-/* After a first run that wrote nothing. */
-void surface_check_first(scheduler *s, node_id id);
+/* After a first run that wrote nothing. HD_USAGE in a strict runtime, with the message of the failure. */
+hd_status surface_check_first(scheduler *s, node_id id);
+/* The node may leave its output absent: surface_check_first says nothing of it. */
+void surface_may_stay_absent(scheduler *s, node_id id);
 
 #endif
