@@ -56,9 +56,9 @@ static int trace_for_a_while(tracing *t, const char *form, hd_value *out) {
 static void print_causes(const cli *c, hd_value run_, int room) {
     hd_value causes = hd_value_at(run_, "causes");
     int column = 0;
-    const char *word = hd_value_as_bool(hd_value_at(run_, "set_aside"), false)   ? "set aside "
-                       : hd_value_as_bool(hd_value_at(run_, "first"), false)     ? "first run "
-                       : hd_value_as_bool(hd_value_at(run_, "unchanged"), false) ? "no change "
+    const char *word = hd_value_as_bool(hd_value_at(run_, "set_aside"), false)   ? "(set aside) "
+                       : hd_value_as_bool(hd_value_at(run_, "first"), false)     ? "(first run) "
+                       : hd_value_as_bool(hd_value_at(run_, "unchanged"), false) ? "(same result) "
                                                                                  : "";
     column += printf("%s", word);
     for (hd_iter it = hd_iter_of(causes); hd_iter_next(&it);) {
