@@ -140,6 +140,9 @@ static ev make_exception(world *w, uint32_t class_, const call *c) {
     if (c->named)
         return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
                        class_shown(class_of(w->classes, class_)));
+    /* CPython makes attributes of the file names, and leaves them out of args. */
+    if (c->count >= 3 && c->count <= 5 && class_is(w->classes, class_, CLASS_OSError))
+        return raise_f(w, CLASS_Unsupported, "an OSError with a file name that a workflow makes");
     bool numbered =
         c->count >= 2 && c->count <= 5 && (c->args[0].kind == EV_INT || c->args[0].kind == EV_BOOL);
     if (class_ == CLASS_OSError && numbered) class_ = class_of_errno(c->args[0].i);

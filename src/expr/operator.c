@@ -242,7 +242,9 @@ static bool sees_values(binary_op op, ev a, ev b) {
     if (a.kind != EV_ENUM && b.kind != EV_ENUM) return false;
     a = ev_bare(a);
     b = ev_bare(b);
-    if (ev_is_number(a) && ev_is_number(b)) return true;
+    bool bits = op >= BINARY_LSHIFT; /* << >> & | ^: not of floats */
+    if (ev_is_number(a) && ev_is_number(b))
+        return !bits || (a.kind != EV_FLOAT && b.kind != EV_FLOAT);
     if (op == BINARY_ADD) return a.kind == EV_STR && b.kind == EV_STR;
     return op == BINARY_MUL &&
            ((is_repeatable(a) && ev_is_int(b)) || (ev_is_int(a) && is_repeatable(b)));

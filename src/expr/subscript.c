@@ -310,6 +310,8 @@ static ev exc_attr(world *w, ev v, ev name) {
         return count >= 2 ? e->args.tuple->items[0] : ev_none();
     if (system && text_is(name.text, "strerror"))
         return count >= 2 ? e->args.tuple->items[1] : ev_none();
+    if (system && count < 3 && (text_is(name.text, "filename") || text_is(name.text, "filename2")))
+        return ev_none();
     if (class_is(w->classes, e->head.class_, CLASS_StopIteration) && text_is(name.text, "value"))
         return count ? e->args.tuple->items[0] : ev_none();
     return ev_unbound();

@@ -56,6 +56,7 @@ _GIVES: dict[str, type] = {**{name: str for name in ("text", "str", "repr", "asc
                            **{name: bool for name in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "not", "bool")}}
 _OF_MANY = ("sum", "min", "max", "sorted", "set", "str", "repr")
 _UNMOVED = ("isinstance", "type", "callable")
+_LAZY = ("zip", "enumerate", "map", "filter", "reversed", "range")
 _actions: dict[str, Action[..., Any]] = {}
 
 
@@ -470,7 +471,7 @@ class _Rewriter(ast.NodeTransformer):
         says = "own_text" if name in ("str", "repr", "ascii", "format") else "own_truth" if name == "bool" else "own_operators"
         cls = self._kind(*node.args, says=says)
         many = name in _OF_MANY and len(node.args) == 1 and is_standard(_element(self.types.of(node.args[0])))
-        if cls is None and not many or name in ("list", "tuple", "zip", "enumerate", "map", "filter") and not is_standard(cls):
+        if cls is None and not many or name in _LAZY or name in ("list", "tuple") and not is_standard(cls):
             return node
         if node.keywords or cls is not None and says == "own_operators" and name != "len" and not is_standard(cls):
             self._refuse(node, f"{name}()", cls or _element(self.types.of(node.args[0])))
