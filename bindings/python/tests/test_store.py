@@ -125,6 +125,22 @@ def test_a_transaction_is_all_or_nothing(store):
     assert not store._runtime.in_transaction
 
 
+def test_a_write_that_raises_fails_its_transaction(store):
+    one, two = store.cell("main/one"), store.cell("main/two")
+    one.set(1)
+    with pytest.raises(heddle.UsageError):
+        with store.transaction():
+            two.set(2)
+            with pytest.raises(heddle.UsageError):
+                one["a"].set(1)                      # caught, and nothing is stored all the same
+    assert two() is None
+    with store.transaction():
+        two.set(2)
+        with pytest.raises(heddle.UsageError):
+            one.patch([{"op": "set", "path": "/a", "value": 1}])  # may be tried
+    assert two() == 2 and one() == 1
+
+
 def test_transact_runs_again_when_another_was_faster(path):
     with heddle.open(path) as a, heddle.open(path) as b:
         a.cell("main/n").set(0)
