@@ -315,7 +315,7 @@ hd_status replica_load(replica *r, place_id doc) {
     if (status == HD_PENDING) p->doc.flags |= DOC_LOADING;
     if (!status && state.ahead) status = note_ahead(r, doc);
     /* The commits that made it so will be told, and passed over: nodes that were resumed hear of them now. */
-    if (!status && state.ahead && replica_awaits(r, doc)) replica_touch(r, doc);
+    if (!status && state.ahead && replica_awaits(r, doc)) replica_touch(r, doc, true);
     if (!status) replica_meet(r, doc, &state);
     else value_unref(state.value);
     return status;
@@ -333,12 +333,16 @@ void replica_meet(replica *r, place_id doc, const loaded *state) {
     place_walk(&r->places, doc, before, observer_ignore, NULL);
 }
 
-void replica_touch(replica *r, place_id doc) {
+void replica_touch(replica *r, place_id doc, bool overwritten) {
     assert(place_is_doc(&r->places, doc) && !r->announcing);
     r->kind = HD_CHANGE_INTEGRATE;
     r->origin_node = 0;
     r->group = 0;
     place_touch(&r->places, doc, ++r->rev, r->observer.changed, r->observer.ctx);
+    if (!overwritten || !place_at(&r->places, doc)->doc.writer || !r->observer.overwritten) return;
+    r->overwrites = true;
+    r->observer.overwritten(r->observer.ctx, doc);
+    r->overwrites = false;
 }
 
 bool replica_can_forget(const replica *r, place_id doc) {
@@ -350,7 +354,7 @@ bool replica_can_forget(const replica *r, place_id doc) {
 void replica_forget(replica *r, place_id doc) {
     assert(!replica_top(r, doc));
     assert(replica_can_forget(r, doc));
-    replica_touch(r, doc);
+    replica_touch(r, doc, false);
     place *p = place_at(&r->places, doc);
     hd_value before = place_show(p, value_absent(), r->rev);
     p->doc.seq = 0;

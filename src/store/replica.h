@@ -223,8 +223,9 @@ static inline bool replica_awaits(const replica *r, place_id doc) {
 }
 /* It was this (the value is taken) before the frame that is about to be told. */
 void replica_meet(replica *r, place_id doc, const loaded *state);
-/* It has changed, and what it was before is not known: the readers of all its places are told. */
-void replica_touch(replica *r, place_id doc);
+/* It has changed, and what it was before is not known: the readers of all its places are told; and, if `overwritten`,
+ * the nodes that write it (observer.overwritten). */
+void replica_touch(replica *r, place_id doc, bool overwritten);
 
 /* All that was loaded ahead has been told by now. */
 void replica_caught_up(replica *r);

@@ -3,8 +3,9 @@
  * Up to three runtimes on one store start the same piece: groups of a list by a key, a sum and the ids of each group,
  * and a sum over the list; of an array with and without a key, of an object, and of an array of links to documents that
  * come and go. Some results have sinks, the others are pulled now and then. Lists and documents are edited blindly
- * and in transactions; commits and news are held; runtimes close and come back. Now and then everything comes to rest.
- * Then every pull in every runtime gives what a walk over the lists gives (I1). Public headers only.
+ * and in transactions; commits and news are held, in a file logs are folded and pruned; runtimes close and come back.
+ * Now and then everything comes to rest. Then every pull in every runtime gives what a walk over the lists gives (I1).
+ * Public headers only.
  *
  * HD_WORLDS is the number of worlds; HD_SEED repeats a run. */
 #include <heddle/lab.h>
@@ -286,8 +287,18 @@ static void edit(hd_runtime *rt) {
 
 /* ---- worlds */
 
+/* In a file a thread decides, whenever it does; there the log is folded or pruned. */
+static void fold_or_prune(hd_runtime *rt) {
+    hd_error error;
+    (void)(below(2) ? hd_store_checkpoint
+                    : hd_store_prune)(rt, &error); /* or its sync tells of a refusal */
+}
+
 static void hold_or_deliver(int at) {
-    if (in_file) return; /* a thread decides there, whenever it does */
+    if (in_file) {
+        fold_or_prune(open_[at]);
+        return;
+    }
     if (held[at]) {
         deliver(at);
         return;

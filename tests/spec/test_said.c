@@ -289,6 +289,53 @@ static void a_resumed_node_does_not_run_for_a_pending_commit_elsewhere(void **st
     }
 }
 
+static hd_value in_array(hd_tx *tx, hd_value in, void *ctx) {
+    return hd_array_of(hd_tx_pool(tx), &in, 1);
+}
+static hd_cell two_steps(hd_build *b, void *ctx) {
+    hd_cell a = hd_cell_at(hd_build_runtime(b), "main/d#/a");
+    hd_cell y = hd_build_derive(b, "y", a, count_derived, NULL);
+    return hd_build_derive(b, "z", y, in_array, NULL);
+}
+static void start_two_steps(hd_runtime *rt, hd_pool *pool) {
+    hd_error error;
+    hd_piece piece;
+    hd_pattern_register(rt, "p", "1", two_steps, NULL);
+    const hd_piece_spec spec = { .id = "p", .pattern = "p" };
+    assert_int_equal(hd_piece_start(rt, &spec, &piece, &error), HD_OK);
+    hd_sink(rt, hd_piece_result(rt, piece), show, pool);
+}
+
+/* 0300: another program removes the document of a resumed node, which is not loaded here, and folds the log before this
+ * program hears of it. The node makes the document again before anything reads it. */
+static void a_document_that_is_removed_unseen_is_made_again(void **state) {
+    for (int pruned = 0; pruned < 2; pruned++) {
+        world w = begin(true);
+        hd_error error;
+        hd_lab_set(w.rt, "main/d", "{\"a\": 1}");
+        start_two_steps(w.rt, w.pool);
+        hd_lab_idle(w.lab);
+        hd_pool_close(w.pool);
+        hd_lab_runtime_close(w.rt);
+        w.rt = hd_lab_runtime(w.lab, "again");
+        assert_int_equal(hd_pool_open(hd_runtime_heap(w.rt), &w.pool), HD_OK);
+        start_two_steps(w.rt, w.pool);
+        hd_lab_idle(w.lab);
+        hd_runtime *b = hd_lab_runtime(w.lab, "b");
+        hd_tx *tx;
+        assert_int_equal(hd_tx_begin(b, &tx), HD_OK);
+        assert_int_equal(hd_tx_remove(tx, hd_cell_at(b, "main/p/y")), HD_OK);
+        assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+        assert_int_equal(hd_runtime_sync(b), HD_OK);
+        assert_int_equal((pruned ? hd_store_prune : hd_store_checkpoint)(b, &error), HD_OK);
+        hd_lab_idle(w.lab);
+        assert_string_equal(hd_lab_failures(w.rt), "");
+        assert_string_equal(hd_lab_get(w.rt, "main/p/y"), "1");
+        assert_string_equal(shown, "[1]");
+        end(w);
+    }
+}
+
 /* ---- events */
 
 static hd_status count_first(hd_tx *tx, const hd_event *event, void *ctx) {
@@ -326,6 +373,7 @@ int main(void) {
         cmocka_unit_test(a_pass_runs_a_node_at_most_ten_times),
         cmocka_unit_test(a_refused_result_is_counted),
         cmocka_unit_test(a_resumed_node_does_not_run_for_a_pending_commit_elsewhere),
+        cmocka_unit_test(a_document_that_is_removed_unseen_is_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

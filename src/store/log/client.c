@@ -173,12 +173,22 @@ static hd_status frame_state(client *c, place_id at, const doc_name *name) {
     return status;
 }
 
+/* Whether the commit writes over an output: it is one of computations, or removes the document (0230, 0300). */
+static bool overwrites(const client *c, const log_doc *doc) {
+    hd_value ops = log_doc_op_list(doc);
+    log_op last;
+    if (c->r->frame_class == HD_COMMIT_DERIVED || !hd_value_count(ops)) return true;
+    if (log_ops_at(c->r->heap, ops, hd_value_count(ops) - 1, &last)) return true;
+    path_unref(c->r->heap, last.path);
+    return last.kind == OP_DELETE;
+}
+
 static hd_status frame_doc(client *c, const log_doc *doc) {
     place_id at = client_find(c, &doc->name);
     if (!at) return HD_OK;
     const place *p = place_at(&c->r->places, at);
     if (!(p->doc.flags & DOC_KNOWN)) {
-        if (replica_awaits(c->r, at)) replica_touch(c->r, at);
+        if (replica_awaits(c->r, at)) replica_touch(c->r, at, overwrites(c, doc));
         if (!follows(c, &doc->name)) return HD_OK;
         /* What it was before is past; that does not matter where nothing of it is left. */
         return log_ops_start_anew(log_doc_op_list(doc)) ? frame_ops(c, at, doc)
@@ -258,7 +268,7 @@ static hd_status learn(client *c) {
 
 static hd_status resync_doc(client *c, place_id at) {
     const place *p = place_at(&c->r->places, at);
-    if (p->root == at && replica_awaits(c->r, at)) replica_touch(c->r, at);
+    if (p->root == at && replica_awaits(c->r, at)) replica_touch(c->r, at, true);
     if (p->root != at || (p->doc.flags & (DOC_KNOWN | DOC_VOLATILE)) != DOC_KNOWN) return HD_OK;
     doc_name name = client_name(c, at);
     hd_value value;
