@@ -73,9 +73,8 @@ ev raise_own(world *w, uint32_t class_, const char *what) {
     const char *name = class_shown(class_of(w->classes, class_));
     int length =
         snprintf(message, sizeof message,
-                 "%.300s: a workflow does not know what the code of the class '%.200s' says; "
-                 "do it in an action (a dataclass, named tuple, enum or model is known if it is "
-                 "in the annotation of the input or action that the object comes from)",
+                 "%.300s: a workflow does not know what the code of the class '%.200s' says. "
+                 "Annotate the action or input that the object comes from, or do it in an action",
                  what, name);
     return raise_message(w, CLASS_Unsupported, message, length);
 }

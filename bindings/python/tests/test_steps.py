@@ -186,3 +186,24 @@ def test_stars_of_an_action_that_nothing_can_be_taken_from() -> None:
 def test_what_other_workflows_would_see_is_not_changed(body: str) -> None:
     with pytest.raises(heddle.Unsupported, match="attribute"):
         run(twin.flow(body))
+
+
+HIDING = """
+from decimal import Decimal
+
+@action
+async def price():
+    return Decimal("2")
+
+"""
+
+
+@pytest.mark.parametrize("body, rest", [
+    ("p = await price()\ntry:\n    return p + 1\nexcept BaseException:\n    return 'hidden'", ""),
+    ("p = await price()\ntry:\n    return p + 1\nexcept:\n    return 'hidden'", ""),
+    ("return await asyncio.gather(self.part(), self.part(), return_exceptions=True)",
+     "async def part(self):\n    p = await price()\n    return 1 if p else 2"),
+])
+def test_nothing_hides_what_a_workflow_cannot_do(body, rest) -> None:
+    with pytest.raises(heddle.Unsupported, match="the code of the class 'Decimal'"):
+        run(HIDING + twin.flow(body, rest))
