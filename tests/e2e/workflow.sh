@@ -130,8 +130,10 @@ check "indeed" holds test ! -e new.db
 flow register w.db "$irs/flaky.json" >/dev/null
 lines() { flow start w.db flaky --key g --await >out.txt 2>&1; grep -q "^failed  *fail" out.txt && ! grep -q "^done" out.txt || { cat out.txt; false; }; }
 check "await does not call a failed step done" holds lines
-reason() { "$heddle" why w.db flaky/h | grep -q "the attempt before raised ValueError: it does not work"; }
-flow start w.db flaky --key h >/dev/null
+reason() { "$heddle" why w.db stubborn/h | grep -q "the attempt before raised ValueError: it does not work"; }
+sed 's/"flaky"/"stubborn"/; s/0\.7/3600/' "$irs/flaky.json" >stubborn.json
+flow register w.db stubborn.json >/dev/null
+flow start w.db stubborn --key h >/dev/null
 check "why: the reason of a retry" holds until_true reason
 check "ls finds it by status" holds says "^fails/f " ls w.db --status failed
 check "a signal nobody waits for is refused" fails 4 "no signal" workflow signal w.db approval/a aprove true
@@ -192,6 +194,9 @@ check "journal: to the end" holds sh -c '"$0" workflow journal w.db "$1" | tail 
 check "journal --json: entries" holds sh -c '"$0" workflow journal w.db "$1" --json | head -n 1 | grep -q "\"seq\":0,\"what\":\"start\""' "$heddle" "long/$long_key"
 check "journal --limit" holds sh -c '"$0" workflow journal w.db "$1" --limit 2 | wc -l | grep -qx 2' "$heddle" "long/$long_key"
 check "without a journal it says how to get one" fails 2 'data_pipeline/one has no journal' workflow journal w.db data_pipeline/one
+
+# On a server the command finds no program by an instance: what follows asks the program that runs it.
+on_server && return
 
 # ---- what it waits for
 

@@ -345,7 +345,7 @@ static void schedules_survive_a_restart(void **state) {
     hd_runtime *rt2;
     hd_engine *engine2;
     close_store();
-    folder_store(file, sizeof file, "schedule.db");
+    folder_file(file, sizeof file, "schedule.db");
     where = file;
     open_store();
     register_jobs();

@@ -158,15 +158,17 @@ static bool listen_if_possible(conn *c) {
 }
 
 /* What every connection begins with. A plan is kept that was made while the log had a row or two, after a pruning: reading
- * all of it is the cheapest then, and the dearest when it has grown. Every statement of a commit has an index. */
+ * all of it is the cheapest then, and the dearest when it has grown. Every statement of a commit has an index. What has none
+ * counts as very dear from then on, which must not make the server compile it. */
 static bool set_up(conn *c) {
-    char sql[512];
+    char sql[640];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
     if (!schema) return false;
     snprintf(sql, sizeof sql,
              "set search_path to %s; set default_transaction_isolation to 'read committed';"
              " set client_min_messages to error; set statement_timeout to 0; set lock_timeout to 0;"
-             " set idle_in_transaction_session_timeout to 0; set enable_seqscan to off%s",
+             " set idle_in_transaction_session_timeout to 0; set enable_seqscan to off;"
+             " set jit to off%s",
              schema, c->soft ? "; set synchronous_commit to off" : "");
     c->pq.PQfreemem(schema);
     PGresult *r = conn_exec(c, sql);
