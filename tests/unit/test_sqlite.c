@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "disk_world.h"
+#include "lab.h"
 #include <heddle/scheduler.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -405,6 +406,41 @@ static void assert_listed(hd_runtime *rt) {
     assert_string_equal(ids_after(rt, NULL, NULL, ""), "a1 a3 b1 b2 ");
 }
 
+/* Writes so many documents in one burst, which is one row of the log, and counts the allocations of another runtime that
+ * lists them and reads them all. */
+static uint64_t count_loads_of_burst(int documents) {
+    lab_env *world = lab_env_open();
+    hd_runtime *a = open_store(), *b;
+    char name[32];
+    for (int i = 0; i < documents; i++) {
+        snprintf(name, sizeof name, "main/%d-%d", documents, i * 7919 % documents);
+        write_cell(a, name, "{\"text\": \"some forty bytes of text in each document\"}");
+    }
+    sync_store(a);
+    b = open_with((hd_options){ .env = lab_env_of(world), .read_only = true });
+    uint64_t before = lab_env_allocations(world);
+    assert_string_equal(ids(b, "nothing", NULL), "");
+    for (int i = 0; i < documents; i++) {
+        snprintf(name, sizeof name, "main/%d-%d", documents, i);
+        read_cell(b, name);
+        assert_non_null(strstr(printed, "forty"));
+    }
+    uint64_t took = lab_env_allocations(world) - before;
+    close_store(b);
+    close_store(a);
+    lab_env_close(world);
+    return took;
+}
+
+/* A row with many documents is parsed once, and not once for each document, which takes some allocations each time. */
+static void the_row_of_a_burst_is_parsed_once(void **state) {
+    (void)state;
+    uint64_t some = count_loads_of_burst(300), twice = count_loads_of_burst(600);
+    printf("allocations: %llu for 300 documents, %llu for 600\n", (unsigned long long)some,
+           (unsigned long long)twice);
+    assert_true(twice - some < UINT64_C(2) * 300);
+}
+
 /* From the log, from head rows, and from both. */
 static void documents_are_listed_by_kind_and_prefix(void **state) {
     (void)state;
@@ -554,7 +590,6 @@ static void what_is_not_ours_is_refused_untouched(void **state) {
     lab_disk_write(disk, FILE_NAME, 0, "just some text that is no database at all........", 49);
     for (int i = 1; i < 100; i++) lab_disk_write(disk, FILE_NAME, (uint64_t)i * 49, "more", 4);
     assert_refused((hd_options){ 0 }, HD_NOT_HEDDLE, "not a heddle file");
-    lab_disk_remove(disk, FILE_NAME);
     sqlite3 *db;
     sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, lab_disk_vfs(disk));
     sqlite3_exec(db, "create table t(x); insert into t values(1)", NULL, NULL, NULL);
@@ -629,6 +664,7 @@ int main(void) {
         TEST(one_principals_documents_are_not_anothers),
         TEST(principal_and_session_need_a_name),
         TEST(documents_are_listed_by_kind_and_prefix),
+        TEST(the_row_of_a_burst_is_parsed_once),
         TEST(a_small_change_of_a_large_document_writes_little),
         TEST(the_check_finds_what_was_changed_behind_its_back),
         TEST(a_place_where_no_file_can_be_is_named),

@@ -38,7 +38,7 @@ static int close_decoder(void **state) {
 
 /* In a block of its own, so that a sanitiser sees every byte that is read behind its end. */
 static hd_status decode(const void *bytes, size_t size, size_t *used) {
-    char *own = malloc(size ? size : 1);
+    char *own = calloc(1, size ? size : 1);
     candidate work;
     if (size) memcpy(own, bytes, size);
     *used = 0;

@@ -166,8 +166,8 @@ static hd_status frame_ops(client *c, place_id at, const log_doc *doc) {
 static hd_status frame_state(client *c, place_id at, const doc_name *name) {
     hd_value value;
     uint64_t seq;
-    hd_status status = document_load(c->store, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
-                                     name, &value, &seq);
+    hd_status status = document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint,
+                                     UINT64_MAX, name, &value, &seq);
     if (!status) status = replica_frame_state(c->r, at, seq, value);
     value_unref(value);
     return status;
@@ -273,8 +273,8 @@ static hd_status resync_doc(client *c, place_id at) {
     doc_name name = client_name(c, at);
     hd_value value;
     uint64_t seq;
-    hd_status status = document_load(c->store, c->r->heap, &c->tail, c->checkpoint, UINT64_MAX,
-                                     &name, &value, &seq);
+    hd_status status = document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint,
+                                     UINT64_MAX, &name, &value, &seq);
     log_space *space;
     if (!status) status = space_named(c, name.space, name.space_length, &space);
     /* Without a row it was deleted at some time: that it is absent holds as of now. */
@@ -460,8 +460,8 @@ static uint64_t told_through(const client *c) { return c->telling ? c->telling :
 
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
     assert(c->store->ops->in_transaction(c->store));
-    return document_load(c->store, c->r->heap, &c->tail, c->checkpoint, told_through(c), name, out,
-                         seq);
+    return document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint, told_through(c),
+                         name, out, seq);
 }
 
 hd_status client_metadata(client *c, place_id doc, hd_value *out) {
@@ -546,6 +546,7 @@ hd_status client_open(client *c, log_store *store, replica *r) {
 void client_close(client *c) {
     if (!c->store) return;
     client_release(c);
+    row_cache_fini(&c->parsed, c->r->heap);
     tail_fini(&c->tail);
     basis_fini(&c->rows);
     log_spaces_fini(&c->spaces, c->env);

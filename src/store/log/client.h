@@ -30,6 +30,7 @@ typedef struct client {
     uint64_t telling;   /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
+    row_cache parsed;    /* rows after the checkpoint from which documents were loaded lately */
     basis rows;          /* the same of nodes; those at or below the checkpoint say nothing */
     log_spaces spaces;   /* their seqs at the position */
 } client;
@@ -52,6 +53,7 @@ hd_status client_advance(client *c, uint64_t until);
 /* A checkpoint has folded everything up to and including `row`. */
 static inline void client_trim(client *c, uint64_t row) {
     tail_trim(&c->tail, row);
+    row_cache_trim(&c->parsed, c->r->heap, row);
     basis_trim(&c->rows, row);
 }
 

@@ -163,56 +163,16 @@ hd_status head_load(log_store *s, hd_heap *heap, const doc_name *name, hd_value 
 
 /* ---- With the tail ----------------------------------------------------------------------- */
 
-/* Up to `seq`: while a row is being told, its later commits have not happened yet. */
-static hd_status fold_row(hd_heap *heap, const log_row *row, const doc_name *name, uint64_t seq,
-                          hd_value *value) {
-    hd_status status = HD_OK;
-    for (size_t i = 0; i < log_row_commits(row) && !status; i++) {
-        hd_value made = log_row_commit(row, i);
-        for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {
-            log_doc doc;
-            if (!log_commit_doc(made, k, &doc)) return HD_CORRUPT;
-            if (doc.seq <= seq && doc_name_equal(&doc.name, name))
-                status = log_fold(heap, log_doc_op_list(&doc), value);
-        }
-    }
-    return status;
-}
-
-typedef struct row_fold {
-    log_store *s;
-    hd_heap *heap;
-    const tail_at *at;
-    const doc_name *name;
-    hd_value *value;
-} row_fold;
-
-static hd_status fold_text(void *ctx, const log_text *text, bool *stop) {
-    const row_fold *g = ctx;
-    log_row row;
-    *stop = true;
-    hd_status status = log_row_read(g->s, g->heap, text, &row);
-    if (!status) status = fold_row(g->heap, &row, g->name, g->at->seq, g->value);
-    log_row_fini(g->heap, &row);
-    return status;
-}
-
-static hd_status fold_at(const row_fold *g) {
-    assert(g->at->row && g->at->seq);
-    hd_status status = g->s->ops->read_row(g->s, g->at->row, fold_text, (void *)g);
-    return status == HD_NOT_FOUND ? log_row_damaged(g->s, g->at->row, "it is missing") : status;
-}
-
-hd_status document_load(log_store *s, hd_heap *heap, const tail *t, uint64_t checkpoint,
-                        uint64_t through, const doc_name *name, hd_value *out, uint64_t *seq) {
+hd_status document_load(log_store *s, hd_heap *heap, row_cache *rows, const tail *t,
+                        uint64_t checkpoint, uint64_t through, const doc_name *name, hd_value *out,
+                        uint64_t *seq) {
     assert(s->ops->in_transaction(s));
     hd_status status = head_load(s, heap, name, out, seq);
     const tail_doc *changes = status ? NULL : tail_find(t, name);
     for (uint32_t i = 0; changes && i < changes->at.count && !status; i++) {
         const tail_at *at = &changes->at.items[i];
         if (at->row <= checkpoint || at->row > through) continue;
-        row_fold g = { s, heap, at, name, out };
-        status = fold_at(&g);
+        status = row_cache_fold(rows, s, heap, at, name, out);
         *seq = at->seq;
     }
     if (status) {

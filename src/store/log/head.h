@@ -8,7 +8,7 @@
 #ifndef STORE_LOG_HEAD_H
 #define STORE_LOG_HEAD_H
 
-#include "store/log/rows.h"
+#include "store/log/row_cache.h"
 
 #define LARGE_MIN ((size_t)16384) /* bytes of text from which a value gets a row of its own */
 
@@ -31,9 +31,10 @@ hd_status head_load(log_store *s, hd_heap *heap, const doc_name *name, hd_value 
                     uint64_t *seq);
 
 /* The same as of log row `through`: folded with what the tail knows above row `checkpoint`. *seq is
- * that of the last change. */
-hd_status document_load(log_store *s, hd_heap *heap, const tail *t, uint64_t checkpoint,
-                        uint64_t through, const doc_name *name, hd_value *out, uint64_t *seq);
+ * that of the last change. `rows`: of row_cache_fold. */
+hd_status document_load(log_store *s, hd_heap *heap, row_cache *rows, const tail *t,
+                        uint64_t checkpoint, uint64_t through, const doc_name *name, hd_value *out,
+                        uint64_t *seq);
 
 /* The document's large value and its patches, folded: owned. */
 hd_status large_load(log_store *s, hd_heap *heap, const doc_name *name, const stored_head *head,

@@ -122,7 +122,7 @@ static hd_status current_value(writer *w, const doc_name *name, hd_value *out) {
     assert(w->store->ops->in_transaction(w->store));
     uint64_t seq;
     hd_status status =
-        document_load(w->store, w->heap, &w->tail, w->checkpoint, w->row, name, out, &seq);
+        document_load(w->store, w->heap, NULL, &w->tail, w->checkpoint, w->row, name, out, &seq);
     return status ? status : fold_batch(w, name, out);
 }
 

@@ -11,7 +11,8 @@ typedef struct listed {
     doc_name name; /* of the value; texts of the tail or the replica */
     char kind[KIND_SIZE];
     uint64_t seq;
-    bool shown; /* exists, and has the kind asked for */
+    uint32_t order; /* in which the tail and the replica have it */
+    bool shown;     /* exists, and has the kind asked for */
 } listed;
 
 typedef struct listing {
@@ -28,6 +29,11 @@ typedef struct listing {
 
 static int by_name(const void *a, const void *b) {
     return doc_name_compare(&((const listed *)a)->name, &((const listed *)b)->name);
+}
+
+static int by_order(const void *a, const void *b) {
+    const listed *x = a, *y = b;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 /* One principal's documents are not shown to another. */
@@ -90,7 +96,8 @@ static hd_status look_up(listing *l, listed *item) {
 static hd_status gather_name(listing *l, doc_name name) {
     if (!concerns(l, &name)) return HD_OK;
     name.meta = false; /* a change of metadata may change the kind */
-    return vec_push(l->c->env, &l->changed, ((listed){ .name = name })) ? HD_OK : HD_NOMEM;
+    listed item = { .name = name, .order = l->changed.count };
+    return vec_push(l->c->env, &l->changed, item) ? HD_OK : HD_NOMEM;
 }
 
 static hd_status gather_undecided(listing *l, const list *commits) {
@@ -104,6 +111,30 @@ static hd_status gather_undecided(listing *l, const list *commits) {
     return HD_OK;
 }
 
+static void sort(listing *l, int (*compare)(const void *, const void *)) {
+    if (l->changed.count) qsort(l->changed.items, l->changed.count, sizeof(listed), compare);
+}
+
+static void leave_out_doubles(listing *l) {
+    uint32_t kept = 0;
+    sort(l, by_name);
+    for (uint32_t i = 0; i < l->changed.count; i++)
+        if (!kept || by_name(&l->changed.items[kept - 1], &l->changed.items[i]))
+            l->changed.items[kept++] = l->changed.items[i];
+    l->changed.count = kept;
+}
+
+/* In the order in which they changed: documents of one row of the log are looked up one after the other, and the row
+ * is parsed once. */
+static hd_status look_all_up(listing *l) {
+    hd_status status = HD_OK;
+    sort(l, by_order);
+    for (uint32_t i = 0; i < l->changed.count && !status; i++)
+        status = look_up(l, &l->changed.items[i]);
+    sort(l, by_name);
+    return status;
+}
+
 static hd_status gather(listing *l) {
     assert(!l->changed.count);
     const tail *t = &l->c->tail;
@@ -113,18 +144,8 @@ static hd_status gather(listing *l) {
     if (!status) status = gather_undecided(l, &l->c->r->pending);
     if (!status) status = gather_undecided(l, &l->c->r->queued);
     if (status) return status;
-    if (l->changed.count) qsort(l->changed.items, l->changed.count, sizeof(listed), by_name);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < l->changed.count && !status; i++) {
-        if (kept && !doc_name_compare(&l->changed.items[kept - 1].name, &l->changed.items[i].name))
-            continue;
-        assert(!kept ||
-               doc_name_compare(&l->changed.items[kept - 1].name, &l->changed.items[i].name) < 0);
-        l->changed.items[kept++] = l->changed.items[i];
-        status = look_up(l, &l->changed.items[kept - 1]);
-    }
-    l->changed.count = kept;
-    return status;
+    leave_out_doubles(l);
+    return look_all_up(l);
 }
 
 static void show(const doc_name *name, const char *kind, uint64_t seq, listing *l) {
