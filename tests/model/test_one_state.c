@@ -4,7 +4,8 @@
  * or follow from one to the next, so that a run discovers several writers; computations that fail for some
  * values, after they have read more than before; runs that are suspended, and end later in any order, with a
  * result or a failure; materialisers; effects that write what others read; handlers; sinks; pulls. Nodes come and go, also
- * while they are suspended. The program writes several sources at once, and between the slices of a pass.
+ * while they are suspended. The program writes several sources at once, and between the slices of a pass. In some worlds
+ * documents load late: there a run of some nodes reads, after its inputs, a document of its own for each first input.
  *
  * The model is the definition: what a computation's value is, given the sources, computed from scratch. Cells
  * that effects and handlers write are sources here. A node whose run failed keeps the value that it had, as
@@ -32,7 +33,7 @@ typedef enum kind { ADDS, CHOOSES, FOLLOWS, FAILS, KINDS } kind;
 
 typedef struct twin {
     struct model *m;
-    bool there, effect, materialiser, writes, sink, suspends, reads_late, careless;
+    bool there, effect, materialiser, writes, sink, suspends, reads_late, careless, loads;
     kind kind;
     int inputs[INPUTS], count, add;
     hd_node node;
@@ -65,8 +66,8 @@ typedef struct model {
     int suspended_count;
     int inputs[INPUTS], input_count; /* the handler's */
     int values[CELLS + 1];           /* computed from scratch */
-    uint64_t world_number, runs, handled, suspensions, early;
-    bool told;
+    uint64_t world_number, runs, handled, suspensions, early, loads;
+    bool told, late;
 } model;
 
 static uint64_t below(model *m, uint64_t n) { return lab_random_below(&m->random, n); }
@@ -186,6 +187,16 @@ static hd_status suspend(model *m, twin *t, hd_tx *tx, int value) {
     return HD_PENDING;
 }
 
+/* A document that no other node reads; it does not exist. */
+static hd_status read_own(model *m, const twin *t, hd_tx *tx) {
+    char name[64];
+    if (!t->loads) return HD_OK;
+    snprintf(name, sizeof name, "main/own-%d-%u-%d", (int)(t - m->nodes), t->generation, t->saw[0]);
+    hd_status status = hd_value_status(hd_tx_get(tx, hd_cell_at(m->rt, name)));
+    if (status) m->loads++;
+    return status;
+}
+
 static hd_status body(hd_tx *tx, void *ctx) {
     twin *t = ctx, before = *t;
     model *m = t->m;
@@ -199,6 +210,7 @@ static hd_status body(hd_tx *tx, void *ctx) {
     outcome o = work_out(t, get_read, &r, &value);
     if (m->told) fprintf(stderr, "node %d: outcome %d, %d\n", i, (int)o, value);
     if (o == MEETS) return t->careless ? HD_OK : HD_PENDING;
+    if (o == GIVES && read_own(m, t, tx)) return t->careless ? HD_OK : HD_PENDING;
     if (o == BREAKS) return HD_FAILED;
     if (t->suspends && m->suspended_count < SUSPENDED) return suspend(m, t, tx, value);
     note_complete(m, t, &before);
@@ -275,6 +287,7 @@ static void design(model *m, int i) {
     t->suspends = once_in(m, 3);
     t->reads_late = once_in(m, 2);
     t->careless = once_in(m, 2);
+    t->loads = m->late && once_in(m, 2);
     t->count = 2 + (int)below(m, INPUTS - 1);
     t->add = (int)below(m, VALUES);
     for (int k = 0; k < t->count; k++) {
@@ -291,11 +304,11 @@ static void make(model *m, int i) {
     for (int k = 0; k < t->count; k++) reads[k] = m->cells[t->inputs[k]];
     t->there = true;
     if (m->told)
-        fprintf(stderr, "make %d: kind %d of %d %d %d %d (%d)%s%s%s%s%s\n", i, (int)t->kind,
+        fprintf(stderr, "make %d: kind %d of %d %d %d %d (%d)%s%s%s%s%s%s\n", i, (int)t->kind,
                 t->inputs[0], t->inputs[1], t->inputs[2], t->inputs[3], t->count,
                 t->effect ? ", an effect" : "", t->writes ? ", writes" : "",
                 t->sink ? ", a sink" : "", t->suspends ? ", suspends" : "",
-                t->materialiser ? ", a materialiser" : "");
+                t->materialiser ? ", a materialiser" : "", t->loads ? ", loads" : "");
     if (t->sink) {
         t->node = hd_sink(m->rt, reads[0], look, t);
         return;
@@ -400,9 +413,17 @@ static void rest(model *m) {
 
 static void ignore_failure(const hd_failure *failure, void *ctx) { (void)ctx, (void)failure; }
 
+/* A cell has to be here before the program can write it. */
+static void load_cells(model *m) {
+    for (int c = 0; c <= CELLS; c++)
+        while (hd_value_status(hd_read(m->rt, m->pool, m->cells[c])) == HD_PENDING)
+            hd_runtime_pump(m->rt);
+}
+
 static void open_world(model *m, bool shared) {
     m->world = lab_env_open();
     hd_memory_open(lab_env_of(m->world), &m->memory);
+    if (m->late) hd_memory_load_late(m->memory);
     hd_options options = { .env = lab_env_of(m->world), .memory = m->memory };
     assert_int_equal(hd_open(NULL, &options, &m->rt, NULL), HD_OK);
     if (shared) assert_int_equal(hd_open(NULL, &options, &m->beside, NULL), HD_OK);
@@ -414,6 +435,7 @@ static void open_world(model *m, bool shared) {
         m->cells[c] = hd_cell_at(m->rt, name);
     }
     m->stream = hd_cell_at(m->rt, "main/stream");
+    load_cells(m);
 }
 
 static void close_world(model *m) {
@@ -446,33 +468,46 @@ static uint64_t number(const char *variable, uint64_t otherwise) {
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static void many_worlds(bool shared, uint64_t count) {
+static void many_worlds(bool shared, bool late, uint64_t count) {
     static model m;
     uint64_t seed = lab_seed(), worlds = number("HD_GRAPHS", count),
              only = number("HD_GRAPH", UINT64_MAX);
-    uint64_t runs = 0, handled = 0, suspensions = 0, early = 0;
+    uint64_t runs = 0, handled = 0, suspensions = 0, early = 0, loads = 0;
     for (uint64_t i = 0; i < worlds; i++) {
         if (only != UINT64_MAX && only != i) continue;
         m = (model){ .random = lab_random_of(seed + 2 * i + shared), .world_number = i };
         m.told = only == i;
+        m.late = late;
         one_world(&m, shared);
         runs += m.runs;
         handled += m.handled;
         suspensions += m.suspensions;
         early += m.early;
+        loads += m.loads;
     }
     printf("%llu worlds, %llu runs, %llu suspended, %llu reads too early, %llu events handled\n",
            (unsigned long long)worlds, (unsigned long long)runs, (unsigned long long)suspensions,
            (unsigned long long)early, (unsigned long long)handled);
+    if (late) printf("%llu runs met a document that was not here\n", (unsigned long long)loads);
 }
 
-static void nothing_sees_a_mixture(void **state) { many_worlds(false, 4000); }
-static void nothing_sees_a_mixture_where_commits_are_sent(void **state) { many_worlds(true, 4000); }
+static void nothing_sees_a_mixture(void **state) { many_worlds(false, false, 4000); }
+static void nothing_sees_a_mixture_where_commits_are_sent(void **state) {
+    many_worlds(true, false, 4000);
+}
+static void nothing_sees_a_mixture_where_documents_load_late(void **state) {
+    many_worlds(false, true, 4000);
+}
+static void nothing_sees_a_mixture_where_both_take_time(void **state) {
+    many_worlds(true, true, 4000);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_sees_a_mixture),
         cmocka_unit_test(nothing_sees_a_mixture_where_commits_are_sent),
+        cmocka_unit_test(nothing_sees_a_mixture_where_documents_load_late),
+        cmocka_unit_test(nothing_sees_a_mixture_where_both_take_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

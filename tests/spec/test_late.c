@@ -187,6 +187,45 @@ static void a_run_that_waits_for_a_document_is_waited_for_through_clean_nodes(vo
     assert_int_equal(w.second, 2);
 }
 
+static void ignore(hd_value v, void *ctx) {}
+
+/* A program whose x is live through a sink, on a store in which n and `late` are. */
+static hd_runtime *open_with_live_x(int64_t n) {
+    hd_runtime *b = hd_lab_runtime(lab, "b");
+    set_late(b, "main/late", 5);
+    set_late(b, "main/n", n);
+    hd_runtime *a = hd_lab_runtime(lab, "a");
+    w = (world){ .n = hd_cell_at(a, "main/n"),
+                 .late = hd_cell_at(a, "main/late"),
+                 .x = hd_cell_at(a, "main/x"),
+                 .y = hd_cell_at(a, "main/x") };
+    hd_compute(a, "x", compute_x, NULL, w.x);
+    hd_sink(a, w.x, ignore, NULL);
+    return a;
+}
+
+/* 7.3, I4: the same where the reader finds out during its run that it reads what such a node writes. */
+static void a_run_that_waits_for_a_document_is_waited_for_by_a_new_reader(void **state) {
+    hd_runtime *a = open_with_live_x(1);
+    hd_lab_settle(lab);
+    hd_effect(a, "look", look, NULL);
+    assert_int_equal(hd_write_json(a, w.n, "2"), HD_OK);
+    hd_lab_settle(lab);
+    assert_int_equal(w.mixed, 0);
+    assert_int_equal(w.looks, 1);
+    assert_int_equal(w.second, 2);
+}
+
+/* The first run of x waits: a reader does not see that x is absent. */
+static void a_first_run_that_waits_for_a_document_is_waited_for(void **state) {
+    hd_runtime *a = open_with_live_x(2);
+    hd_effect(a, "look", look, NULL);
+    hd_lab_settle(lab);
+    assert_int_equal(w.mixed, 0);
+    assert_int_equal(w.looks, 1);
+    assert_int_equal(w.second, 2);
+}
+
 static int refusals;
 static hd_status refuse(hd_tx *tx, const hd_event *event, void *ctx) {
     refusals++;
@@ -245,6 +284,8 @@ static void a_periodic_event_fires(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         T(a_run_that_waits_for_a_document_is_waited_for_through_clean_nodes),
+        T(a_run_that_waits_for_a_document_is_waited_for_by_a_new_reader),
+        T(a_first_run_that_waits_for_a_document_is_waited_for),
         T(a_post_without_an_id_is_stored),
         T(a_handler_registered_later_takes_what_was_posted),
         T(another_program_takes_what_was_posted),

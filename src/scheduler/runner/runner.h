@@ -39,15 +39,15 @@ void runner_postpone(scheduler *s, node_id id);
 /* The node is invalid, and waits until the document has arrived. `missing` 0: it runs again at once. */
 void runner_wait_for(scheduler *s, node_id id, place_id missing);
 /* Where documents arrive late (authority.late): asks for the documents that the node writes. True: they are
- * loaded, and no node upstream waits for a document. False: the node waits for the first
- * document that is missing. So a node does not run on a part of its inputs and then once more. */
+ * loaded. False: the node waits for the first one that is missing. */
 bool runner_load_ahead(scheduler *s, node_id id);
 
 /* ---- what stands before a run (upstream.c) */
 
 /* True: a node upstream has to run, or to end its suspended run, before this one. In the second case the
- * node is blocked, and so not eligible, until that run ends. Called while a run is suspended, nodes
- * are led, or scheduler.behind or .refused_until is set; otherwise all that is upstream has run. */
+ * node is blocked, and so not eligible, until that run ends. If the node upstream waits for a document, this one
+ * waits for the same. Called while a run is suspended, nodes wait for documents or are led, or scheduler.behind or
+ * .refused_until is set; otherwise all that is upstream has run. */
 bool runner_wait_upstream(scheduler *s, node_id id);
 /* Unblocks the nodes that wait for this suspended run; and those that wait for any. Nodes that still have to
  * wait are blocked again when the sweep comes to them. */

@@ -1,9 +1,10 @@
 /* upstream.c -- is everything that a run reads up to date?
  *
  * Nodes run in the order of their positions, so the writers of what a run is known to read have run
- * before it. Six kinds of node upstream can be out of date all the same:
+ * before it. Seven kinds of node upstream can be out of date all the same:
  *
  *   suspended     its run has begun, and its result is still to come: the reader is blocked until then
+ *   waiting       its run met a document that is still loading (late.c): the reader waits for the same document
  *   refused       the store did not take its result, which is withdrawn, and its retry is delayed: the reader waits
  *                 as long, for the first ten retries in a row
  *   in no hurry   an invalid materialiser waits until a pass has no other work: it is promoted, and the sweep goes back
@@ -73,12 +74,13 @@ static search search_for(scheduler *s, node_id id) {
     uint32_t runnable = graph_lowest_runnable(&s->graph);
     assert(!s->upstream_walk.count);
     uint32_t floor = lower(runnable, lower(lowest_suspended(s), lowest_waiting(s)));
-    return (search){ s, id, s->refused_until || s->led.count ? 0 : floor, 0 };
+    bool anywhere = s->refused_until || s->led.count || s->awaiting_count;
+    return (search){ s, id, anywhere ? 0 : floor, 0 };
 }
 
 static bool is_outdated(const scheduler *s, const node *n) {
     const graph *g = &s->graph;
-    if (n->flags & NODE_SUSPENDED) return true;
+    if (n->flags & (NODE_SUSPENDED | NODE_WAITING)) return true;
     return node_is_invalid(g, n) &&
            (node_is_eligible(g, n) || gates_is_refused(s, n) || gates_is_led(s, n));
 }
@@ -205,6 +207,7 @@ bool runner_wait_upstream(scheduler *s, node_id id) {
     const node *n = node_of(s, first);
     assert(first != id && is_outdated(s, n));
     if (n->flags & NODE_SUSPENDED) block(s, id, cold_of(s, n)->run);
+    else if (n->flags & NODE_WAITING) runner_wait_for(s, id, cold_of(s, n)->missing);
     else if (gates_is_refused(s, n)) gates_wait_with(s, id, cold_of(s, n));
     else if (gates_is_led(s, n) && !gates_await_lead(s, id, cold_of(s, n)->gate.lead_at))
         gates_starve(s, id);
@@ -232,7 +235,8 @@ static node_id reader_of(const scheduler *s, const hd_tx *tx) {
  * sweep has run all that is runnable. */
 static bool is_in_order(const scheduler *s, const node *n, place_id doc) {
     const place *p = place_at(&s->r->places, doc);
-    if (s->suspended | s->behind | s->led.count || s->refused_until || !s->iteration) return false;
+    if (s->suspended | s->behind | s->led.count | s->awaiting_count) return false;
+    if (s->refused_until || !s->iteration) return false;
     if (s->graph.materialisers_invalid) return false;
     if (p->doc.flags & DOC_MULTI_WRITER) return false;
     const node *w = node_of(s, p->doc.writer);
@@ -256,8 +260,8 @@ bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
 
 bool runner_was_early(scheduler *s, node_id id) {
     assert(!s->running && !(node_of(s, id)->flags & NODE_REMOVED)); /* the body has returned */
-    bool all =
-        !s->suspended && !s->refused_until && !s->led.count && !s->graph.materialisers_invalid;
+    bool all = !s->suspended && !s->awaiting_count && !s->refused_until && !s->led.count &&
+               !s->graph.materialisers_invalid;
     if (all && graph_lowest_runnable(&s->graph) >= node_of(s, id)->pos) return false;
     s->upstream_epoch++;
     return search_reads(s, id) != 0;

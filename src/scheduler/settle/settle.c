@@ -126,10 +126,10 @@ static bool admit(scheduler *s, node_id id, uint32_t pos) {
     if (s->aside) discount_aside(s);
     s->cursor = pos + 1;
     bool upstream = s->suspended || s->behind || s->refused_until || s->led.count ||
-                    s->graph.materialisers_invalid;
+                    s->awaiting_count || s->graph.materialisers_invalid;
+    if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
     if (upstream && runner_wait_upstream(s, id)) return false;
     if (s->leads && runner_wait_for_lead(s, id)) return false;
-    if (s->r->authority->late && !runner_load_ahead(s, id)) return false;
     if (gates_is_round_too_often(s, node_of(s, id))) {
         exhaust(s, id, env_now_ns(s->env));
         return false;
