@@ -251,8 +251,8 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 
 /* Writes. Later reads of this transaction see them at once. HD_KIND and HD_RANGE as for hd_value_set; a
  * failed value is refused with its status. A write that fails, also with HD_SYNTAX or HD_USAGE, fails the transaction:
- * later writes and the commit return its status, so a function that does not look at it commits nothing. To try a write,
- * use hd_tx_patch. What made a write fail with HD_KIND or HD_RANGE counts as read.
+ * later writes and the commit return its status, and hd_runtime_error tells of it again, so a function that does not look
+ * at it commits nothing. To try a write, use hd_tx_patch. What made a write fail with HD_KIND or HD_RANGE counts as read.
  *
  * A link on the cell's path is followed (and is a claim like any read); a link at its end is replaced. A write that
  * changes nothing is not sent to the store but becomes a claim: if the commit changes something else, the store refuses

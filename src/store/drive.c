@@ -26,8 +26,12 @@ hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...
     va_start(arguments, format);
     env_error_v(&rt->r.error, status, format, arguments);
     va_end(arguments);
-    rt->error_body = rt->in_run && rt->hooks.body ? rt->hooks.body(rt->hooks.ctx) : 0;
+    rt->error_body = runtime_body(rt);
     return status;
+}
+
+uint64_t runtime_body(const hd_runtime *rt) {
+    return rt->in_run && rt->hooks.body ? rt->hooks.body(rt->hooks.ctx) : 0;
 }
 
 const hd_error *hd_runtime_error(const hd_runtime *rt) { return &rt->r.error; }

@@ -173,7 +173,7 @@ hd_value tx_read_place(hd_tx *tx, place_id id, unsigned flags) {
     hd_status status = flags & HD_READ_RAW ? know(tx, id) : tx_resolve(tx, &id, true, flags);
     if (!status) status = tx_note_place(tx, id, flags);
     if (status) {
-        if (status != HD_PENDING) tx_fail(tx, status);
+        if (status != HD_PENDING) tx_fail_told(tx, status);
         return value_failed(status);
     }
     return tx_peek(tx, id);

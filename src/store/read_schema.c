@@ -331,7 +331,7 @@ static hd_value read_from(hd_tx *tx, place_id id, const hd_schema *schema, const
     if (status) v = value_failed(status);
     else if (present) v = pool_take(pool, build_take(&s.b));
     build_fini(&s.b);
-    if (status && status != HD_PENDING) tx_fail(tx, status);
+    if (status && status != HD_PENDING) tx_fail_told(tx, status);
     return v;
 }
 

@@ -126,6 +126,8 @@ hd_status runtime_meta(hd_runtime *rt, place_id doc, place_id *out);
 
 /* Remembers why a call failed, for hd_runtime_error; returns `status`. */
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) HD_PRINTF(3, 4);
+/* hooks.body of the body that is on the stack; 0: none is. */
+uint64_t runtime_body(const hd_runtime *rt);
 
 struct log_backend;
 /* The backend of the store of this name: SQLite for a file, PostgreSQL for an address on a server. */

@@ -68,6 +68,7 @@ static void reset_rest(hd_tx *tx) {
     tx->kept = 0;
     tx->stamp = (stamp){ 0 };
     tx->failed = HD_OK;
+    if (tx->why) tx->why->status = HD_OK;
     tx->missing = 0;
     tx->owner = NULL;
 }
@@ -145,7 +146,29 @@ void tx_destroy(hd_tx *tx) {
     table_fini(&tx->seen);
     table_fini(&tx->claimed);
     table_fini(&tx->written);
+    env_free(env, tx->why, sizeof *tx->why);
     env_free(env, tx, sizeof *tx);
+}
+
+/* ---- failures */
+
+/* Without memory the text is not kept. */
+hd_status tx_fail_told(hd_tx *tx, hd_status status) {
+    hd_runtime *rt = tx->rt;
+    bool told = tx->r->error.status == status && rt->error_body == runtime_body(rt);
+    if (told && !tx->why) tx->why = env_new(&rt->env, sizeof *tx->why);
+    if (told && tx->why) *tx->why = tx->r->error;
+    return tx_fail(tx, status);
+}
+
+hd_status tx_fail_again(hd_tx *tx) {
+    const hd_error *why = tx_why(tx);
+    assert(tx->failed);
+    if (why) {
+        tx->r->error = *why;
+        tx->rt->error_body = runtime_body(tx->rt);
+    }
+    return tx->failed;
 }
 
 hd_pool *tx_pool(hd_tx *tx) {
@@ -488,7 +511,7 @@ hd_status tx_submit(hd_tx *tx, commit **out) {
     assert(tx->flags & TX_OPEN);
     assert(!(tx->flags & TX_PREFLIGHT));
     *out = NULL;
-    if (tx->failed) return tx->failed;
+    if (tx->failed) return tx_fail_again(tx);
     uint32_t stored, local;
     hd_status status = tx_reads_complete(tx);
     if (!status) status = claim_each_unchanged(tx);

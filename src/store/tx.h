@@ -67,6 +67,9 @@ struct hd_tx {
     struct hd_runtime *rt;
     replica *r;
     hd_pool *pool; /* made at first use */
+    /* The runtime's error when a call failed the transaction, if `failed` is its status; made at first use, NULL
+     * until then. By tx_fail_told. */
+    hd_error *why;
 
     /* Reads. */
     VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
@@ -144,6 +147,15 @@ static inline hd_status tx_fail(hd_tx *tx, hd_status status) {
     tx->flags |= TX_BUSY;
     return tx->failed = status;
 }
+
+/* The same for a call that has told the runtime's error why it fails: the text is kept for tx_fail_again. */
+hd_status tx_fail_told(hd_tx *tx, hd_status status);
+/* The text that was kept for the status with which the transaction has failed; NULL: none. */
+static inline const hd_error *tx_why(const hd_tx *tx) {
+    return tx->why && tx->failed && tx->why->status == tx->failed ? tx->why : NULL;
+}
+/* A further call on a transaction that has failed: it fails for the same reason, and the runtime's error tells that. */
+hd_status tx_fail_again(hd_tx *tx);
 
 /* A read has failed because the store could not be reached. */
 static inline bool tx_is_unread(const hd_tx *tx) {

@@ -150,8 +150,8 @@ static hd_status writable(hd_tx *tx, hd_value v) {
         return runtime_fail(tx->rt, HD_READ_ONLY, "this transaction only reads");
     if (tx->rt->options.read_only)
         return runtime_fail(tx->rt, HD_READ_ONLY, "the store was opened for reading only");
-    if (value_is_failed(v)) return tx_fail(tx, hd_value_status(v));
-    return tx->failed;
+    if (tx->failed) return tx_fail_again(tx);
+    return value_is_failed(v) ? tx_fail_told(tx, hd_value_status(v)) : HD_OK;
 }
 
 /* Tracers list the writes that changed nothing. Without memory for one the list lacks it. */
@@ -306,10 +306,10 @@ hd_status tx_unpack_single(hd_tx *tx) {
     return tx_write_op(tx, OP_SET, at, v, 0);
 }
 
-/* Says which cell it was: the status alone tells little. */
+/* Says which cell it was: the status alone tells little. If the transaction has failed, another call was the reason. */
 static hd_status misfit(hd_tx *tx, hd_cell cell, hd_status status) {
     char name[160];
-    if (status != HD_KIND && status != HD_RANGE) return status;
+    if (tx->failed || (status != HD_KIND && status != HD_RANGE)) return status;
     hd_cell_print(tx->rt, cell, name, sizeof name);
     return runtime_fail(tx->rt, status, "%s: %s", name,
                         status == HD_RANGE
@@ -332,8 +332,8 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
 
 /* What a public write returns. A body that does not look at the status must not commit without the write. */
 static hd_status written(hd_tx *tx, hd_status status) {
-    if (status && !tx->failed && !(tx->flags & TX_READ_ONLY)) tx_fail(tx, status);
-    return status;
+    if (!status || (tx->flags & TX_READ_ONLY)) return status;
+    return tx->failed ? tx_fail_again(tx) : tx_fail_told(tx, status);
 }
 
 /* A first write of a whole document: kept in two words until the commit, which has a short way for it. */
@@ -387,7 +387,9 @@ hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json) {
     hd_pool *pool = tx_pool(tx);
     if (!pool) return HD_NOMEM;
     hd_value v = hd_json_parse(pool, json, strlen(json), &tx->r->error);
-    return value_is_failed(v) ? written(tx, hd_value_status(v)) : hd_tx_set(tx, cell, v);
+    if (!value_is_failed(v)) return hd_tx_set(tx, cell, v);
+    tx->rt->error_body = runtime_body(tx->rt);
+    return written(tx, hd_value_status(v));
 }
 
 hd_status hd_tx_set_int(hd_tx *tx, hd_cell cell, int64_t i) {
@@ -479,6 +481,11 @@ static hd_status patch_entry(hd_tx *tx, place_id base, size_t index, hd_value en
 hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) {
     const hd_schema *schema;
     place_id base = runtime_place(tx->rt, cell, &schema);
+    if (tx->failed) {
+        hd_status first = tx_fail_again(tx);
+        if (error) *error = tx->r->error;
+        return first;
+    }
     if (!base) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
     if (hd_value_kind(patch) != HD_KIND_ARRAY) {
         env_error(error, HD_KIND, "a patch is an array of operations, not %s",

@@ -361,6 +361,54 @@ static void a_second_handler_replaces_the_first(void **state) {
     end(w);
 }
 
+/* The second write does not fit, and the body does not look. */
+static void write_without_looking(hd_tx *tx) {
+    hd_runtime *rt = hd_tx_runtime(tx);
+    hd_tx_set_int(tx, hd_cell_at(rt, "main/before"), 1);
+    hd_tx_set_int(tx, hd_cell_at(rt, "main/five#/a"), 1);
+    hd_tx_set_int(tx, hd_cell_at(rt, "main/after"), 1);
+    hd_tx_append(tx, hd_cell_at(rt, "main/five"), hd_null());
+}
+static hd_status act_without_looking(hd_tx *tx, void *ctx) {
+    write_without_looking(tx);
+    return HD_OK;
+}
+static hd_status handle_without_looking(hd_tx *tx, const hd_event *event, void *ctx) {
+    write_without_looking(tx);
+    return HD_OK;
+}
+static hd_status suspend_without_looking(hd_tx *tx, void *ctx) {
+    hd_status status = hd_tx_suspend(tx, ctx);
+    return status ? status : HD_PENDING;
+}
+
+/* store.h: the failure of a run, and of a handling, names the cell of the write that failed first. */
+static void a_failure_names_the_write_that_failed_first(void **state) {
+    world w = begin(false);
+    hd_run *run;
+    hd_lab_set(w.rt, "main/five", "5");
+    hd_effect(w.rt, "act", act_without_looking, NULL);
+    hd_lab_settle(w.lab);
+    assert_string_equal(hd_lab_failures(w.rt),
+                        "act HD_KIND: main/five#/a: what is there is of another kind");
+    hd_effect(w.rt, "later", suspend_without_looking, &run);
+    hd_lab_settle(w.lab);
+    write_without_looking(hd_run_tx(run));
+    hd_run_resume(run, HD_OK);
+    hd_lab_settle(w.lab);
+    assert_string_equal(hd_lab_failures(w.rt),
+                        "later HD_KIND: main/five#/a: what is there is of another kind");
+    hd_handler_spec spec = { .stream = hd_cell_at(w.rt, "main/go"),
+                             .fn = handle_without_looking,
+                             .reads_nothing = true };
+    hd_handler_register(w.rt, &spec, NULL);
+    hd_event_send(w.rt, spec.stream, hd_null(), NULL);
+    hd_lab_settle(w.lab);
+    assert_string_equal(hd_lab_failures(w.rt),
+                        "main/go HD_KIND: main/five#/a: what is there is of another kind");
+    end(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_runs_when_the_first_alternative_begins_to_match),
@@ -369,6 +417,7 @@ int main(void) {
         cmocka_unit_test(a_piece_stopped_and_started_runs_nothing),
         cmocka_unit_test(a_dormant_node_does_not_restart_its_debounce),
         cmocka_unit_test(a_second_handler_replaces_the_first),
+        cmocka_unit_test(a_failure_names_the_write_that_failed_first),
         cmocka_unit_test(a_removal_that_is_refused_is_tried_again),
         cmocka_unit_test(a_pass_runs_a_node_at_most_ten_times),
         cmocka_unit_test(a_refused_result_is_counted),

@@ -267,7 +267,10 @@ static hd_status submit(scheduler *s, hd_tx *tx, handling *h, commit **out) {
     uint32_t writes = tx->writes.count;
     hd_status status = tx->failed;
     *out = NULL;
-    if (status) return status;
+    if (status) {
+        runner_take_message(s, 0, tx, status);
+        return status;
+    }
     count_outside(s, h, tx);
     status = write_receipt(s, tx, h);
     if (!status && (e->flags & EVENT_POSTED)) status = events_remove(s, tx, e->document);
@@ -305,7 +308,7 @@ static hd_status call_body(scheduler *s, hd_tx *tx, handling *h) {
 /* A permanent status, HD_EXISTS above all, is a verdict of the store. A body that returns one has failed. */
 static hd_status failure_of_body(scheduler *s, const hd_tx *tx, hd_status status) {
     status = tx_true_reason(tx, status);
-    runner_take_message(s, 0, status);
+    runner_take_message(s, 0, tx, status);
     if (hd_status_class(status) != HD_CLASS_PERMANENT) return status;
     if (!s->message[0])
         snprintf(s->message, sizeof s->message, "the body returned %s", hd_status_name(status));

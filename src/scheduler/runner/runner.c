@@ -418,17 +418,19 @@ uint64_t runner_body(const scheduler *s, node_id id) {
     return UINT64_C(1) << 63 | s->handlings;
 }
 
-void runner_take_message(scheduler *s, node_id id, hd_status status) {
+void runner_take_message(scheduler *s, node_id id, const hd_tx *tx, hd_status status) {
     const hd_runtime *rt = s->rt;
-    if (s->message[0] || rt->r.error.status != status || rt->error_body != runner_body(s, id))
-        return;
-    snprintf(s->message, sizeof s->message, "%s", rt->r.error.message);
+    const hd_error *why = tx_why(tx);
+    if (why && why->status != status) why = NULL;
+    if (!why && rt->error_body == runner_body(s, id)) why = &rt->r.error;
+    if (s->message[0] || !why || why->status != status) return;
+    snprintf(s->message, sizeof s->message, "%s", why->message);
 }
 
 /* `refused`: the body succeeded, and the store does not take its commit now: it has read an output whose node
  * is not clean and waits behind a gate. Nothing newer is visible yet, so the retry takes its time. */
 static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status, bool refused) {
-    runner_take_message(s, id, status);
+    runner_take_message(s, id, tx, status);
     switch (hd_status_class(status)) {
     case HD_CLASS_PENDING:
         if (tx->flags & TX_UNSETTLED) read_early(s, id, tx);

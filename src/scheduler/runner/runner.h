@@ -90,9 +90,9 @@ bool runner_remove_cancelled(scheduler *s, node_id id);
 
 /* The present run of the node, or with 0 the present handling, as a number that no other one has. */
 uint64_t runner_body(const scheduler *s, node_id id);
-/* The body of that run or handling returned `status` without hd_tx_fail. If that is the status of the last call
- * that failed in it, its message becomes that of the failure. */
-void runner_take_message(scheduler *s, node_id id, hd_status status);
+/* The run or handling failed with `status`, without hd_tx_fail. If that is the status of the call that failed its
+ * transaction, or else of the last call that failed in it, that call's message becomes the message of the failure. */
+void runner_take_message(scheduler *s, node_id id, const hd_tx *tx, hd_status status);
 
 /* ---- plain runs
  *
