@@ -8,7 +8,7 @@
 #include "scheduler/introspection/introspection.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/origin.h"
-#include "scheduler/persistence/persistence.h"
+#include "scheduler/persistence/lead.h"
 #include "scheduler/registry.h"
 #include "scheduler/runner/runner.h"
 #include "scheduler/runner/surface.h"

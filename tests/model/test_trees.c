@@ -132,7 +132,7 @@ static hd_value array_shrink(world *w, model *m, hd_value v) {
     return array_remove(w->heap, v, at);
 }
 
-static hd_value array_change(world *w, model *m, hd_value v, uint32_t number, hd_value item) {
+static hd_value change_array(world *w, model *m, hd_value v, uint32_t number, hd_value item) {
     if (m->count == 0) return value_ref(v);
     uint32_t at = below(w, m->count);
     assert_int_equal(number_of_value(array_get(v, at)), m->numbers[at]);
@@ -166,7 +166,7 @@ static hd_value object_take_out(world *w, model *m, hd_value v) {
     return object_remove(w->heap, v, w->keys[rank]);
 }
 
-static hd_value object_change(world *w, model *m, hd_value v, uint32_t number, hd_value item) {
+static hd_value change_object(world *w, model *m, hd_value v, uint32_t number, hd_value item) {
     uint32_t rank = present_rank(w, m);
     hd_value was = object_get(v, w->keys[rank]);
     assert_int_equal(number_of_value(was), m->numbers[rank]);
@@ -182,7 +182,7 @@ static hd_value step(world *w, model *m, hd_value v, bool growing, uint32_t numb
     uint32_t dice = below(w, 10);
     if (dice < 3)
         next =
-            m->object ? object_change(w, m, v, number, item) : array_change(w, m, v, number, item);
+            m->object ? change_object(w, m, v, number, item) : change_array(w, m, v, number, item);
     else if ((dice < 8) == growing)
         next = m->object ? object_put(w, m, v, number, item) : array_grow(w, m, v, number, item);
     else next = m->object ? object_take_out(w, m, v) : array_shrink(w, m, v);

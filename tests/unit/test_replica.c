@@ -60,7 +60,7 @@ static void what_is_touched_is_touched_everywhere(void **state) {
         "n", "n#/a", "n#/a/x", "n#/a/x/y", "n#/b", "n#/b/z", "n#/c"
     };
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) lab_cell(a, cells[i]);
-    replica_touch(lab_replica(a), lab_cell(a, "n").id);
+    replica_touch(lab_replica(a), lab_cell(a, "n").id, false);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         assert_int_equal(place_named(a, cells[i])->rev, lab_replica(a)->rev);
 }

@@ -4,7 +4,7 @@
 #include "base/env.h"
 #include "scheduler/causes.h"
 #include "scheduler/gates/gates.h"
-#include "scheduler/persistence/persistence.h"
+#include "scheduler/persistence/lead.h"
 #include "scheduler/runner/runner.h"
 #include "scheduler/invalidation.h"
 #include "scheduler/registry.h"

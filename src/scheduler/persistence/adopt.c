@@ -4,7 +4,7 @@
  * invalid and has the same code, and its reads and outputs have here the hashes of the row, a run would
  * change nothing: the node takes the reads over and is clean (C313). Otherwise it runs; also if it was clean, and the
  * outputs were made of other inputs than those that are here (I1). */
-#include "scheduler/persistence/persistence.h"
+#include "scheduler/persistence/lead.h"
 
 #include "value/diff.h"
 

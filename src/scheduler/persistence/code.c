@@ -7,7 +7,6 @@
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "base/hash.h"
 #include "value/id.h"
 #include "value/text.h"
 #include <string.h>

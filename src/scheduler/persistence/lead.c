@@ -17,10 +17,11 @@
  *
  * Cost: nothing in a store where no other process derives the same nodes; else a read of the lease document in a pump,
  * and what store/lease.h says. */
-#include "scheduler/persistence/persistence.h"
+#include "scheduler/persistence/lead.h"
 
 #include "base/env.h"
 #include "store/lease.h"
+#include "store/overlay.h"
 #include "value/diff.h"
 #include "value/key.h"
 #include <string.h>
@@ -160,10 +161,21 @@ static void tend(scheduler *s, lead *l) {
     l->silent = false;
 }
 
-void lead_pump(scheduler *s) {
+/* Others wait for rows of a runtime that leads, also of runs whose output is as before: they are sealed as soon as the
+ * store is free. */
+static void seal_soon(scheduler *s) {
+    authority *a = s->r->authority;
+    s->persistence->due_at = 0;
+    if (a->ops->idle(a) && persistence_is_ready(s)) overlay_seal(s->r, true);
+}
+
+bool lead_pump(scheduler *s) {
     const persistence *p = s->persistence;
     for (uint32_t i = 0; i < p->leads.count; i++)
         if (p->leads.items[i]->lease.doc) tend(s, p->leads.items[i]);
+    if (!p->held || !s->r->due) return false;
+    seal_soon(s);
+    return true;
 }
 
 uint64_t lead_deadline(const scheduler *s) {

@@ -2,7 +2,6 @@
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "store/basis/basis.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <string.h>

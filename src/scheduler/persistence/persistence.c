@@ -2,7 +2,6 @@
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/text.h"
 #include <string.h>
@@ -11,15 +10,11 @@
 
 /* ---- life */
 
-/* A store that belongs to the runtime ends with it: rows would be of no use. */
-static bool is_wanted_at_all(const scheduler *s) {
-    return s->r->authority->ops->basis && !s->rt->owns_memory;
-}
-
 static void on_leaving(scheduler *s, node_id id);
 
 hd_status persistence_init(scheduler *s) {
-    if (!is_wanted_at_all(s)) return HD_OK;
+    /* A store that belongs to the runtime ends with it: rows would be of no use. */
+    if (!s->r->authority->ops->basis || s->rt->owns_memory) return HD_OK;
     persistence *p = env_new0(s->env, sizeof *p);
     if (!p) return HD_NOMEM;
     table_init(&p->piece_names, s->env);
@@ -116,9 +111,8 @@ void persistence_ran_slow(scheduler *s, node_id id) {
 
 /* The row says that the run failed: after a restart the node is not run on the same inputs again (I7). */
 void persistence_failed(scheduler *s, node_id id) {
-    if (!s->persistence || !kept_has_name(kept_of(s, id))) return;
-    kept_node *k = kept_of(s, id);
-    if (k->flags & KEPT_CREATES) return;
+    kept_node *k = s->persistence ? kept_of(s, id) : NULL;
+    if (!k || !kept_has_name(k) || (k->flags & KEPT_CREATES)) return;
     k->flags |= KEPT_FAILED | KEPT_AGAIN;
     node_of(s, id)->flags |= NODE_NOTED;
 }
@@ -136,9 +130,8 @@ void persistence_wrote(scheduler *s, node_id id, uint64_t local_seq) {
 }
 
 void persistence_creates(scheduler *s, node_id id) {
-    if (!s->persistence || !id) return;
+    if (!s->persistence || !id || (kept_of(s, id)->flags & KEPT_CREATES)) return;
     kept_node *k = kept_of(s, id);
-    if (k->flags & KEPT_CREATES) return;
     k->flags |= KEPT_CREATES;
     node_of(s, id)->flags &= ~(uint32_t)NODE_NOTED;
     if ((k->flags & KEPT_ROW) && kept_has_name(k)) rows_delete_of(s, id);
@@ -164,8 +157,8 @@ void persistence_gated(scheduler *s, node_id id, uint16_t which) {
 
 bool persistence_is_ready(const scheduler *s) {
     const persistence *p = s->persistence;
-    if (!p || !p->wanted) return false;
-    if (p->refused_at == s->r->rev + 1) return false; /* it would be refused again */
+    if (!p || !p->wanted || p->refused_at == s->r->rev + 1)
+        return false; /* it would be refused again */
     if (p->gone.count || p->gated.count) return true;
     for (uint32_t i = 0; i < p->due.count; i++)
         if (rows_can_keep(s, p->due.items[i])) return true;
@@ -196,9 +189,8 @@ static void ask_for_all(scheduler *s) {
 
 uint64_t persistence_next(const scheduler *s) {
     const persistence *p = s->persistence;
-    if (!p) return UINT64_MAX;
-    uint64_t of_leads = p->leads.count ? lead_deadline(s) : UINT64_MAX;
-    return p->due_at && p->due_at < of_leads ? p->due_at : of_leads;
+    uint64_t of_leads = p ? lead_deadline(s) : UINT64_MAX;
+    return p && p->due_at && p->due_at < of_leads ? p->due_at : of_leads;
 }
 
 /* A run whose output is as before has nothing to seal. Its row is sealed alone, when no seal has taken it
@@ -215,20 +207,10 @@ static void keep_alone(scheduler *s) {
     if (p->wanted && s->r->due) overlay_seal(s->r, true); /* without memory: with a later seal */
 }
 
-/* Others wait for rows of a runtime that leads, also of runs whose output is as before: they are sealed as soon as the
- * store is free. */
-static void keep_soon(scheduler *s) {
-    authority *a = s->r->authority;
-    s->persistence->due_at = 0;
-    if (a->ops->idle(a) && persistence_is_ready(s)) overlay_seal(s->r, true);
-}
-
 void persistence_pump(scheduler *s) {
     persistence *p = s->persistence;
     if (!p) return;
-    if (p->leads.count) lead_pump(s);
-    if (p->held && s->r->due) keep_soon(s);
-    else if (p->due_at) keep_alone(s);
+    if (!lead_pump(s) && p->due_at) keep_alone(s);
     if (p->unasked.count) ask_for_all(s);
     if (!p->wanted && s->r->authority->ops->wants_derived(s->r->authority)) want(s);
     persistence_check(s);
@@ -297,16 +279,11 @@ static hd_status enter(scheduler *s, node_id id) {
     return HD_OK;
 }
 
-static bool is_volatile(const scheduler *s, uint32_t at) {
-    const places *ps = &s->r->places;
-    return place_doc(ps, at)->doc.flags & DOC_VOLATILE;
-}
-
 /* Whether a row of the node's reads is written: not for effects, nor for nodes with volatile outputs. */
 static bool has_row(const scheduler *s, node_id id) {
     if (node_of(s, id)->flags & NODE_EFFECT) return false;
     for (uint32_t i = 0, out; (out = graph_output(&s->graph, id, i)) != 0; i++)
-        if (is_volatile(s, out & ~WRITER_ENVELOPE)) return false;
+        if (doc_of(s, out & ~WRITER_ENVELOPE)->doc.flags & DOC_VOLATILE) return false;
     return graph_output(&s->graph, id, 0) != 0;
 }
 
@@ -351,10 +328,9 @@ hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *s
 /* A node is removed: its row is deleted, unless its piece stops (it may be started again). */
 static void on_leaving(scheduler *s, node_id id) {
     persistence *p = s->persistence;
-    if (!p || id >= p->nodes.count) return;
-    kept_node *k = kept_of(s, id);
-    if (!kept_has_name(k)) return;
+    if (!p || id >= p->nodes.count || !kept_has_name(kept_of(s, id))) return;
     size_t length;
+    const kept_node *k = kept_of(s, id);
     if ((k->flags & KEPT_ROW) && !p->stopping) rows_delete_of(s, id);
     if ((k->flags & KEPT_GATES) && !p->stopping) rows_delete(s, kept_name(k, &length), BASIS_GATES);
     kept_piece *of = &p->pieces.items[k->piece];

@@ -7,7 +7,7 @@
  *     a node has run --> it is *due* --> the next seal writes its row     (persistence.c, rows.c, match.c)
  *     a node is registered --> the resume set of its piece --> its row    (set.c, resume.c, reads.c)
  *     another runtime commits a row of a node that is here too            (adopt.c)
- *     one of several runtimes that have a node live derives it            (lead.c)
+ *     one of several runtimes that have a node live derives it            (lead.h)
  *
  * A row is found by the node's durable name (name.c): "space:piece:path", or the parent's name, a '/' and the node's
  * own name. A node that was registered outside of pieces belongs to the piece `main` in the space of its output.
@@ -145,24 +145,6 @@ void persistence_built(scheduler *s, const char *space, const char *piece);
 /* Deletes all rows of a piece. */
 void persistence_drop_piece(scheduler *s, const char *space, const char *piece);
 
-/* ---- which process derives (lead.c) */
-
-enum { PATIENCE_MS = 100 }; /* how long a node waits at least for the process that leads */
-/* The session that leads in the node's space is another one, and it has written a row of the node since it leads. */
-bool persistence_is_led(const scheduler *s, node_id id);
-/* It has let the node wait in vain: until its next row of the node it counts as one that does not derive it. `silent`:
- * it has written no row of the node meanwhile, and this runtime tries to lead instead. */
-void persistence_stop_following(scheduler *s, node_id id, bool silent);
-/* What the lease document says of that session; absent: nothing is known. Borrowed. */
-hd_value persistence_leader(const scheduler *s, node_id id);
-/* Gives the leases up, and waits until that is stored. */
-void persistence_stop_leading(scheduler *s);
-
-/* Nodes in these states take no result of another runtime over. */
-#define NODE_NOT_ADOPTED                                                                           \
-    (NODE_RUNNING | NODE_SUSPENDED | NODE_WAITING | NODE_STARVED | NODE_PROVISIONAL |              \
-     NODE_DEMANDED | NODE_EPHEMERAL | NODE_REMOVED | NODE_OWED)
-
 /* ---- between the files of this component */
 
 static inline kept_node *kept_of(const scheduler *s, node_id id) {
@@ -240,13 +222,8 @@ void rows_forget_deletions(scheduler *s);
 /* adopt.c: another runtime's commit, with rows in it, has arrived (see observer in store/replica.h). */
 void adopt_observed(void *ctx, hd_value extra);
 
-/* lead.c */
-/* The session of another runtime has stored a row of the node. `by`: that session, if it leads in some space; else
- * NULL. */
-void lead_heard(scheduler *s, node_id id, hd_value item, const char *by);
-/* In each pump. */
-void lead_pump(scheduler *s);
-/* When it wants to be called; UINT64_MAX: no such time. */
+/* lead.c: see there and lead.h. lead_pump returns whether it has seen to the rows that are due. */
+bool lead_pump(scheduler *s);
 uint64_t lead_deadline(const scheduler *s);
 void lead_fini(scheduler *s);
 

@@ -4,7 +4,6 @@
  * before. */
 #include "scheduler/persistence/persistence.h"
 
-#include "store/basis/basis.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include "base/env.h"
 #include "scheduler/causes.h"
-#include "store/basis/basis.h"
 #include "value/text.h"
 #include <stdio.h>
 #include <stdlib.h>

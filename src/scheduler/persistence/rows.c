@@ -12,13 +12,11 @@
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "store/session.h"
 #include "value/array.h"
 #include "value/build.h"
 #include "value/key.h"
-#include "value/object.h"
 #include "value/text.h"
 #include <stdio.h>
 #include <string.h>

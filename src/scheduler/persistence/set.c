@@ -1,19 +1,16 @@
 /* set.c -- the rows of a piece, when its first node is registered: its *resume set*.
  *
- * The store is asked for the rows of a piece once, when its first node is registered. What this runtime's own
- * commits say that have no verdict yet is entered behind them: of rows of one name and instance the last counts. All their reads and outputs
- * become places; then the store tells which of their documents have changed since. No document is loaded
- * before a node asks for its row. A document that changes after the set was made has a later revision than
- * the set.
+ * The store is asked for them once. Rows of this runtime's own commits without a verdict are entered behind them: of
+ * rows of one name and instance the last counts. All their reads and outputs become places; then the store tells
+ * which of their documents have changed since. No document is loaded before a node asks for its row. A document that
+ * changes after the set was made has a later revision than the set.
  *
  * A row that cannot be read is left out: its node runs. */
 #define _GNU_SOURCE
 #include "scheduler/persistence/persistence.h"
 
 #include "base/env.h"
-#include "base/hash.h"
 #include "base/system.h"
-#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/key.h"
 #include "value/object.h"

@@ -10,6 +10,7 @@
 #include "scheduler/runner/runner.h"
 
 #include "base/env.h"
+#include "scheduler/persistence/lead.h"
 
 #define MS UINT64_C(1000000)
 
