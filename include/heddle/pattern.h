@@ -122,8 +122,8 @@ typedef struct hd_each {
  *
  * The nodes of a row run once after they have been built, and from then on while a live node or a sink follows
  * the link. When the element leaves the list, the documents that the row's nodes wrote are removed: in the next pump
- * (later, if the store refuses that), or after the next start of the piece. A `list` that is neither an array nor an object has no rows, and the map is an
- * empty array; the log has a warning then, unless the list is absent or null. */
+ * (later, if the store refuses that), or after the next start of the piece. A `list` that is neither an array nor an
+ * object has no rows, and the map is an empty array; the log has a warning then, unless the list is absent or null. */
 HD_API hd_cell hd_build_map(hd_build *b, const char *name, hd_cell list, const hd_each *each);
 /* The elements whose row is true; of an object, the properties. Links stay links. */
 HD_API hd_cell hd_build_filter(hd_build *b, const char *name, hd_cell list, const hd_each *each);

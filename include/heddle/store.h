@@ -196,8 +196,9 @@ HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
  * has changed what it read; hd_transact below runs a refused transaction again. If `fn` is NULL, a refusal is logged
  * with the cell, and the next sync or close returns it. The transaction is gone afterwards, whatever the result. If one
  * of its reads, writes or preconditions has failed (HD_CYCLE, HD_PENDING, HD_KIND, ...), nothing is committed, the
- * status of the first of them is returned, and `fn` is not called; hd_tx_patch is the exception. A commit that changes nothing is not sent to the store, unless it read what a commit of this
- * runtime wrote that has no verdict yet; `fn` is then called with HD_OK in the next pump. */
+ * status of the first of them is returned, and `fn` is not called; hd_tx_patch is the exception. A commit that changes
+ * nothing is not sent to the store, unless it read what a commit of this runtime wrote that has no verdict yet; `fn` is
+ * then called with HD_OK in the next pump. */
 HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 /* Ends the transaction without committing it. */
 HD_API void hd_tx_abort(hd_tx *tx);
@@ -251,8 +252,9 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 
 /* Writes. Later reads of this transaction see them at once. HD_KIND and HD_RANGE as for hd_value_set; a
  * failed value is refused with its status. A write that fails, also with HD_SYNTAX or HD_USAGE, fails the transaction:
- * later writes and the commit return its status, and hd_runtime_error tells of it again, so a function that does not look
- * at it commits nothing. To try a write, use hd_tx_patch. What made a write fail with HD_KIND or HD_RANGE counts as read.
+ * later writes and the commit return its status, and hd_runtime_error tells of it again, so a function that does not
+ * look at the status commits nothing. To try a write, use hd_tx_patch. What made a write fail with HD_KIND or HD_RANGE
+ * counts as read.
  *
  * A link on the cell's path is followed (and is a claim like any read); a link at its end is replaced. A write that
  * changes nothing is not sent to the store but becomes a claim: if the commit changes something else, the store refuses

@@ -134,7 +134,7 @@ enum {
     CLASS_PARTIAL =
         8, /* objects have attributes in the program (methods) that are not known here */
     /* What the program's own code says of its objects, so that nothing but Unsupported can be said here: */
-    CLASS_OWN = 16,        /* operators: what would be a TypeError is none */
+    CLASS_OWN = 16,        /* operators: there may be an answer where this library has none */
     CLASS_OWN_TEXT = 32,   /* str and repr */
     CLASS_OWN_EQUAL = 64,  /* == and the hash */
     CLASS_OWN_TRUTH = 128, /* bool */
@@ -203,7 +203,8 @@ bool class_is(const classes *c, uint32_t id, uint32_t base);
 /* The class of a value. */
 uint32_t ev_class(ev v);
 
-/* The flags of a value's class. A member of an enum that was read before its class was declared is of an unknown class. */
+/* The flags of a value's class. A member of an enum that was read before its class was declared is of an unknown
+ * class. */
 static inline uint32_t ev_flags(const classes *c, ev v) {
     if (v.kind < EV_TUPLE || v.kind == EV_RANGE || !v.o->class_) return 0;
     uint32_t flags = class_of(c, v.o->class_)->flags;

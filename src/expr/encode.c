@@ -140,7 +140,7 @@ static void put_class(encoder *e, hd_builder *b, uint32_t class_) {
     hd_builder_add(b, hd_string(e->pool, class_of(e->w->classes, class_)->name));
 }
 
-/* Of an exception of the program: the classes above it, on each way to the first built-in one. */
+/* Of an exception of the program: the classes above it by `base`, to the first built-in one; then its other bases. */
 static hd_value encode_bases(encoder *e, uint32_t class_) {
     hd_builder *b;
     if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);

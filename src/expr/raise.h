@@ -32,8 +32,8 @@ static inline bool raise_is_pending(const world *w) {
 /* A new exception with these arguments (a tuple). */
 ev exc_new(world *w, uint32_t class_, ev args);
 
-/* The name of a value's class, for the message of the TypeError that is raised next: of an object whose operators are the
- * program's own code the exception is Unsupported, because CPython might have an answer. */
+/* The name of a value's class, for the message of the TypeError that is raised next. If the operators of the class are
+ * code of the program, that exception becomes Unsupported, because CPython might have an answer. */
 const char *type_name(world *w, ev v);
 
 /* Unsupported: `what` ("the text", "=="), of objects of this class, is said by code of the program. */

@@ -109,7 +109,7 @@ typedef struct span {
 
 static bool bound_of(world *w, ev v, int64_t *out) {
     if (ev_is_int(v)) return *out = v.i, true;
-    (void)type_name(w, v); /* which may have one */
+    (void)type_name(w, v); /* its class may have an __index__: then Unsupported */
     raise_f(w, CLASS_TypeError,
             "slice indices must be integers or None or have an __index__ method");
     return false;

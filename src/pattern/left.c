@@ -136,8 +136,8 @@ static leaving *take_last(patterns *all, uint32_t count) {
     return l;
 }
 
-/* Refused: another program has written one of them since, or a commit of ours on which the removal stood was refused. It
- * is tried again; so is one that needs a document that is on its way. */
+/* The store refuses a removal if another program has written one of the documents since, or if it has refused a commit
+ * of ours on which the removal stood. The removal is tried again; so is one that needs a document that is loading. */
 void left_work_off(patterns *all) {
     if (!all->left.count || all->rt->open) return;
     leaving *l = take_last(all, all->left.count < LEFT_SLICE ? all->left.count : LEFT_SLICE);

@@ -245,7 +245,7 @@ typedef struct scheduler {
     uint32_t
         leads; /* spaces in which other processes derive, too: persistence.leads; by persistence */
     VEC(node_id) led;   /* nodes with gate.lead_at; may hold others, and removed ones */
-    uint64_t led_until; /* the earliest of those times; UINT64_MAX: there is none */
+    uint64_t led_until; /* the earliest of those times; of no meaning while `led` is empty */
     bool
         unlead; /* rows have arrived, or another process leads: the next pass lets all of `led` go on */
 

@@ -47,7 +47,7 @@ hd_status lease_open(lease *l, hd_runtime *rt, const char *space, const char *jo
 /* Takes the lease if no session has it: the verdict comes in a later pump. Outside of transactions. Not HD_OK: the
  * document could not be read, or not be written. */
 hd_status lease_try(lease *l);
-/* The same although another session, which lives, has it: for a job that can change hands at any moment. */
+/* Takes the lease also from another session that lives: for a job that can change hands at any moment. */
 hd_status lease_seize(lease *l);
 /* The document has changed, or may have: is the lease still ours? If that cannot be read it stays ours, and
  * lease_look_if_due looks again later. */
@@ -60,9 +60,9 @@ hd_status lease_fence(const lease *l, hd_tx *tx);
 /* What a lease document says of its holder, for this runtime's session. */
 hd_value lease_record(hd_runtime *rt, hd_pool *pool);
 /* Gives the lease, which is ours, to the session of that record. From here on it is not held, and the caller must have
- * stopped doing the job. `heir` is the document in which that session says that it is there: the commit is refused if the
- * document has changed, so that no lease is given to a session that has left. If the commit is refused and the lease is
- * still ours, lease_try takes it up again. */
+ * stopped doing the job. `heir` is the document in which that session says that it is there: the commit is refused if
+ * the document has changed, so that no lease is given to a session that has left. If the commit is refused and the
+ * lease is still ours, lease_try takes it up again. */
 hd_status lease_give(lease *l, hd_value record, place_id heir);
 /* Begins to give the lease up, without waiting: also one that was given to us and is not held yet. The caller calls
  * lease_close next, which waits. */

@@ -27,7 +27,7 @@ typedef struct object_change {
     struct key *key;
     hd_value value; /* absent: the key is removed */
 } object_change;
-/* Several of these, one after the other. A small object is made once, not once for each. */
+/* Sets and removes several keys, in this order. A small object is made once, not once for each change. */
 hd_value object_patch(hd_heap *heap, hd_value object, const object_change *changes, unsigned count);
 
 #endif

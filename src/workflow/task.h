@@ -88,7 +88,7 @@ typedef struct worker {
     struct hd_engine *e;
     uint32_t held; /* claims that it has */
     uint32_t
-        share; /* while steps are divided among the workers of a queue: what it may hold; 0: no matter */
+        share; /* while steps are divided among the workers of a queue: what it may hold; 0: no bound */
     list claims;
     list_node link;   /* in engine.workers */
     name_vec actions; /* that it serves */

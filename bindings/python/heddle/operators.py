@@ -1,8 +1,8 @@
 """What a class's own code says of its objects: their text, their equality, their truth, their operators.
 
 The engine knows what operators do with the objects of classes that leave this to Python (a dataclass, a plain enum, an
-exception). It does not run code of a class; the flags that :func:`own` gives tell it what it does not know, and there it
-raises :class:`heddle.Unsupported` instead of an answer. They are those of a class in docs/IR.md."""
+exception). It does not run code of a class. The flags that :func:`own` gives tell the engine where such code decides;
+there it raises :class:`heddle.Unsupported` instead of an answer. docs/IR.md lists the flags."""
 from __future__ import annotations
 
 import sys

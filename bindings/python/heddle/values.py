@@ -5,7 +5,8 @@
 docs/EXPRESSIONS.md, "Encoding". Nothing is pickled, and nothing is imported because a stored value names it.
 
 =================================  ==============================================================================
-named tuple                        ``{"$tuple": [...], "class": "shop:Point"}``; one with operators of its own is a record
+named tuple                        ``{"$tuple": [...], "class": "shop:Point"}``; one with operators of its own is a
+                                   record
 enum                               ``{"$enum": "shop:Colour", "name": "RED", "value": 1}``
 dataclass, pydantic model          ``{"$record": "shop:Order", field: value, ...}``
 datetime, UUID, Decimal, Path ...  ``{"$record": "datetime:datetime", "iso": "2026-11-17T06:00:00"}`` and the like

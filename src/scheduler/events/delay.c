@@ -5,10 +5,10 @@
  *
  * Both are documents like every posted event, so they survive restarts, and every runtime with a handler for the
  * stream has them in a heap by the time they are due, on the wall clock. An event that has become due is taken
- * into its lane, the one with the earliest time first. A periodic event that has become
- * due is *fired*: one transaction posts an event and writes the time at which the periodic event is due next. The
- * transaction claims the periodic event as it was, so of several runtimes one fires it; and the
- * event's id derives from the periodic event's and its count, so a repetition would be the same event.
+ * into its lane, the one with the earliest time first. A periodic event that has become due is *fired*: one transaction
+ * posts an event and writes the time at which the periodic event is due next. The transaction claims the periodic event
+ * as it was, so of several runtimes one fires it; and the event's id derives from the periodic event's and its count,
+ * so a repetition would be the same event.
  *
  * The wall clock may be set: the runtime looks at it again after LOOK_MS at the latest. */
 #include "scheduler/events/delay.h"
@@ -178,8 +178,8 @@ static hd_status post_one(scheduler *s, hd_tx *tx, const stream *to, place_id do
     hd_status status = event_document(s, to->home, "event/", id, &posted);
     if (status) return status;
     place_ref(&s->r->places, posted);
-    /* A runtime that has posted this event has advanced the periodic event in the same commit; then this transaction, which
-     * has read the periodic event, is refused. */
+    /* A runtime that has posted this event has advanced the periodic event in the same commit; then this transaction,
+     * which has read the periodic event, is refused. */
     status = events_assume_new(s, posted);
     if (!status) status = hd_tx_set(tx, (hd_cell){ posted }, event_of(s, tx_pool(tx), periodic, f));
     if (!status) status = hd_tx_set_kind(tx, (hd_cell){ posted }, "event");

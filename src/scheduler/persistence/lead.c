@@ -53,6 +53,7 @@ static struct key *space_of(const scheduler *s, node_id id) {
     return s->r->places.homes.items[doc->doc.home].space;
 }
 
+/* The index plus 1; 0: none. */
 static uint32_t find(const persistence *p, const struct key *space) {
     for (uint32_t i = 0; i < p->leads.count; i++)
         if (p->leads.items[i]->space == space) return i + 1;
@@ -79,8 +80,9 @@ static uint32_t open_lead(scheduler *s, struct key *space) {
 
 /* ---- rows of others */
 
-/* The patience for the next time: a multiple of what the leader took now, since the change was heard of here. It does
- * not grow here: of changes that follow each other quickly the first one counts, until a pass finds the node clean. */
+/* Lowers the patience to a multiple of the time from the change to the leader's row. It is not raised here: where changes
+ * follow each other quickly, asked_ns is the time of the first one until a pass finds the node clean, so the time
+ * measured is too long. */
 static void note_answer(scheduler *s, node_id id) {
     cold *c = cold_of(s, node_of(s, id));
     if (!c || !c->asked_ns) return;
@@ -157,7 +159,7 @@ static void tend(scheduler *s, lead *l) {
     l->seen = rev;
     lease_tend(&l->lease);
     begin_turn(s, l);
-    if (l->silent) (void)lease_seize(&l->lease); /* it may not have the node live any more */
+    if (l->silent) (void)lease_seize(&l->lease); /* the node may not be live there any more */
     l->silent = false;
 }
 

@@ -7,10 +7,10 @@
 enum { PATIENCE_MS = 100 }; /* how long a node waits at least for the process that leads */
 /* The session that leads in the node's space is another one, and it has written a row of the node since it leads. */
 bool persistence_is_led(const scheduler *s, node_id id);
-/* It has let the node wait in vain: until its next row of the node it counts as one that does not derive it. `silent`:
- * it has written no row of the node meanwhile, and this runtime tries to lead instead. */
+/* The node has waited for the leader in vain: it does not follow until the leader's next row of it. `silent`: the
+ * leader has written no row of the node meanwhile, and this runtime tries to lead instead. */
 void persistence_stop_following(scheduler *s, node_id id, bool silent);
-/* What the lease document says of that session; absent: nothing is known. Borrowed. */
+/* What the lease document says of the leader; absent: nothing is known. Borrowed. */
 hd_value persistence_leader(const scheduler *s, node_id id);
 /* Gives the leases up, and waits until that is stored. */
 void persistence_stop_leading(scheduler *s);

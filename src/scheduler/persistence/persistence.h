@@ -46,7 +46,7 @@ typedef struct kept_node {
     uint32_t piece;    /* index into persistence.pieces */
     uint16_t flags;    /* KEPT_ */
     uint8_t narrow; /* the scope of the row's instance, an hd_scope; 0 stands for HD_SCOPE_SPACE */
-    uint32_t lead;  /* of the node's space: index into persistence.leads, and 1; 0: none */
+    uint32_t lead;  /* of the node's space: index into persistence.leads plus 1; 0: none */
     uint32_t turn;  /* lead.turn when the leader wrote a row of the node last; 0: it has not */
 } kept_node;
 

@@ -59,7 +59,7 @@ typedef struct log_authority {
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
     uint64_t name_at_ns; /* when to look whether the file still has its name */
     bool gone;           /* it has not: only check_name sets this, and it stays */
-    uint32_t checks;     /* that log_check was called */
+    uint32_t checks;     /* how often log_check was called */
 } log_authority;
 
 static log_authority *self(const authority *a) { return (log_authority *)(void *)a; }
@@ -503,7 +503,7 @@ static void check_waiting(const log_authority *s) {
 
 enum { CHECKED_DOCUMENTS = 256 };
 
-/* The whole tail is looked at, of a long one after every so many pumps: the runtime's own places may be few. */
+/* Looks at the whole tail, which may be much longer than what this runtime holds: a long one only in some pumps. */
 static void check_client(log_authority *s) {
     uint32_t rarely = 1 + s->client.tail.docs.count / CHECKED_DOCUMENTS;
     if (s->checks++ % rarely) return;

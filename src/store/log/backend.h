@@ -76,8 +76,8 @@ typedef struct log_store {
     /* The writer has no thread and never waits: each poll of the runtime does one step of its work. Set by the
      * backend in open(); for simulations, in which one thread has everything happen in an order of its choice. */
     bool stepped;
-    /* Of the row that is appended: our runtime had been told of rows of others after our own last one, and had no commit
-     * under way then. So others may wait for an answer. Set by the writer before append. */
+    /* Of the row that is appended: our runtime had been told of rows of others after our own last one, and had no
+     * commit under way then. So others may wait for an answer. Set by the writer before append. */
     bool answers;
     SABOTAGE_FIELD
 } log_store;

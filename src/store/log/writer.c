@@ -472,7 +472,8 @@ static void *writer_main(void *argument) {
         if (stop) break;
         rest(w);
     }
-    if (work_in_ms(w) >= 0) w->store->ops->work(w->store); /* it is not told later */
+    /* The notification that is still owed: no later call sends it. */
+    if (work_in_ms(w) >= 0) w->store->ops->work(w->store);
     if (!w->todo) close_log(w);
     writer_unregister(w);
     leave(w);

@@ -29,10 +29,9 @@ hd_status writer_open(log_store *store, const hd_options *options, const uint8_t
 /* Gives a last try to what is queued, checkpoints, ends the thread. */
 void writer_close(writer *w);
 
-/* Takes the bytes over; `bytes` is empty afterwards. `seen` is the last row that the runtime has been told. HD_NOMEM: it is
- * as it was. Then either the
- * thread starts on it, or, if it rests, the runtime does the thread's work in writer_turn: judges,
- * commits, and finds the outcome ready. False: the caller is to call writer_start. */
+/* Takes the bytes over; `bytes` is empty afterwards. `seen` is the last row that the runtime has been told.
+ * HD_NOMEM: `bytes` is as it was. Then either the thread starts on it, or, if it rests, the runtime does the thread's
+ * work in writer_turn: judges, commits, and finds the outcome ready. False: the caller is to call writer_start. */
 hd_status writer_push(writer *w, json_buffer *bytes, uint64_t seen);
 void writer_start(writer *w);
 /* For a store that is stepped (log_store.stepped): does the next thing that the thread would do. */

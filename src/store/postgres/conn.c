@@ -157,9 +157,10 @@ static bool listen_if_possible(conn *c) {
     return true;
 }
 
-/* What every connection begins with. A plan is kept that was made while the log had a row or two, after a pruning: reading
- * all of it is the cheapest then, and the dearest when it has grown. Every statement of a commit has an index. What has none
- * counts as very dear from then on, which must not make the server compile it. */
+/* What every connection begins with. The server keeps the plan of a prepared statement. One that is made while the log
+ * has a row or two, after a pruning, would read the whole log, also when it has grown: enable_seqscan prevents that.
+ * Every statement of a commit has an index. The server then takes the statements without an index for very expensive,
+ * and would compile them: jit is off. */
 static bool set_up(conn *c) {
     char sql[640];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));

@@ -1,9 +1,9 @@
 """Operations that Python does: those of classes whose code the engine does not run.
 
-``price * 2`` of a Decimal, ``when.year`` of a datetime, ``a == b`` of dataclasses with an ``__eq__``: where annotations tell
-that an operand is of such a class, the operation becomes a recorded step that CPython does in a worker, as a constructor
-with code is. What cannot be a step, because objects of the program's own classes cross by value, is refused. Where nothing
-tells the class, the engine raises ``heddle.Unsupported`` when it meets the object.
+``price * 2`` of a Decimal, ``when.year`` of a datetime, ``a == b`` of dataclasses with an ``__eq__``: where annotations
+tell that an operand is of such a class, the operation becomes a recorded step that CPython does in a worker, as a
+constructor with code is. What cannot be a step, because objects of the program's own classes cross by value, is
+refused. Where nothing tells the class, the engine raises ``heddle.Unsupported`` when it meets the object.
 
 :func:`rewrite` puts a :class:`PythonOp` in the place of each such operation."""
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAMPLES: dict[str, Callable[[Any], Any]] = {
     "datetime:timedelta": lambda c: c(1), "datetime:timezone": lambda c: c.utc, "uuid:UUID": lambda c: c(int=1),
     "decimal:Decimal": lambda c: c(2), "fractions:Fraction": lambda c: c(1, 2), "frozenset": lambda c: c(),
     **{f"pathlib:{name}": lambda c: c("a/b") for name in ("Path", "PosixPath", "PurePath", "PurePosixPath")}}
-"""An object of each class of the standard library that crosses: it tells of which class the result of an operation is."""
+"""An object of each class of the standard library that crosses, to find the class of an operation's result by trying."""
 _PLAIN: dict[Any, Any] = {int: 2, float: 1.5, str: "a", bool: True, bytes: b"a"}
 _EFFECTS = ("pathlib",)
 """Modules whose methods may do more than compute."""
@@ -482,7 +482,7 @@ class _Rewriter(ast.NodeTransformer):
         return node if members is None else ast.copy_location(ast.Constant(tuple(members)), node)
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> Any:
-        """Of an object that never changes a step, of another one refused; what no class is known of goes as it goes."""
+        """A step for objects that never change, refused for others; unchanged where the class is not known."""
         cls = self.types.of(function.value)
         function.value = self.visit(function.value)
         node.args = [self.visit(arg) for arg in node.args]

@@ -1,4 +1,5 @@
-"""The fixture for pytest. It is there when heddle is installed; otherwise ``python3 -m pytest -p heddle.testing.plugin``."""
+"""The fixture for pytest. It is there when heddle is installed; otherwise:
+``python3 -m pytest -p heddle.testing.plugin``."""
 from __future__ import annotations
 
 from typing import Iterator
