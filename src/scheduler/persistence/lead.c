@@ -80,9 +80,9 @@ static uint32_t open_lead(scheduler *s, struct key *space) {
 
 /* ---- rows of others */
 
-/* Lowers the patience to a multiple of the time from the change to the leader's row. It is not raised here: where changes
- * follow each other quickly, asked_ns is the time of the first one until a pass finds the node clean, so the time
- * measured is too long. */
+/* Lowers the patience to a multiple of the time from the change to the leader's row. It is not raised here: where
+ * changes follow each other quickly, asked_ns is the time of the first one until a pass finds the node clean, so the
+ * time measured is too long. */
 static void note_answer(scheduler *s, node_id id) {
     cold *c = cold_of(s, node_of(s, id));
     if (!c || !c->asked_ns) return;

@@ -3,8 +3,8 @@
  * After a commit, and outside of it, a writer tells the others which row of the log it has appended: at once, but
  * TELL_BURST times at most faster than once in TELL_MS; the count begins anew with each row that answers one of another
  * process, so that two processes which answer each other are never held up. A NOTIFY inside the commit would make all
- * writers of a database wait for one another. The reading connection listens. A notification of a row that its runtime has
- * delivered already says nothing new: often it is our own. */
+ * writers of a database wait for one another. The reading connection listens. A notification of a row that its runtime
+ * has delivered already says nothing new: often it is our own. */
 #define _GNU_SOURCE
 #include "store/postgres/store.h"
 

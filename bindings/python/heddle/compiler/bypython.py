@@ -27,7 +27,7 @@ _SAMPLES: dict[str, Callable[[Any], Any]] = {
     "datetime:timedelta": lambda c: c(1), "datetime:timezone": lambda c: c.utc, "uuid:UUID": lambda c: c(int=1),
     "decimal:Decimal": lambda c: c(2), "fractions:Fraction": lambda c: c(1, 2), "frozenset": lambda c: c(),
     **{f"pathlib:{name}": lambda c: c("a/b") for name in ("Path", "PosixPath", "PurePath", "PurePosixPath")}}
-"""An object of each class of the standard library that crosses, to find the class of an operation's result by trying."""
+"""An object of each class of the standard library that crosses: trying an operation tells the class of its result."""
 _PLAIN: dict[Any, Any] = {int: 2, float: 1.5, str: "a", bool: True, bytes: b"a"}
 _EFFECTS = ("pathlib",)
 """Modules whose methods may do more than compute."""
