@@ -110,11 +110,12 @@ typedef struct doc_write {
 typedef enum commit_state {
     COMMIT_QUEUED, /* layers applied, not sent */
     COMMIT_SENT,   /* no verdict yet */
-    COMMIT_DEAD,   /* rejected or doomed: its layers leave */
-    COMMIT_GONE    /* they have left, its owners know; only its own verdict is still to come */
+    COMMIT_IN, /* accepted, and confirmed by a reload: its layers leave, its owners are not told yet */
+    COMMIT_DEAD, /* rejected or doomed: its layers leave */
+    COMMIT_GONE  /* they have left, its owners know; only its own verdict is still to come */
 } commit_state;
 
-_Static_assert(COMMIT_QUEUED < COMMIT_SENT && COMMIT_SENT < COMMIT_DEAD &&
+_Static_assert(COMMIT_QUEUED < COMMIT_SENT && COMMIT_SENT < COMMIT_IN && COMMIT_IN < COMMIT_DEAD &&
                    COMMIT_DEAD < COMMIT_GONE,
                "states are compared: from COMMIT_DEAD on the layers of a commit do not count");
 

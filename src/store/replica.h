@@ -191,8 +191,8 @@ hd_status replica_commit(replica *r, commit *c, hd_value *after);
 /* The verdict on the oldest pending commit `c`, which is gone afterwards. Seqs are in c->seqs.
  * HD_NOMEM or HD_USAGE (a transaction is open) of reject: nothing has changed, say it again in the next poll. */
 void replica_accept(replica *r, commit *c);
-/* The same where what is confirmed has the commit in it already, since it was loaded anew: its layers leave. */
-hd_status replica_absorb(replica *r, commit *c);
+/* The same for one that replica_frame_absorb has made part of what is confirmed. */
+void replica_absorb(replica *r, commit *c);
 hd_status replica_reject(replica *r, commit *c, hd_status status);
 
 /* Another writer's commit: begin, one call for each operation of a document that this replica
@@ -206,6 +206,8 @@ hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind,
 static inline void replica_frame_of_many(replica *r) { r->frame_of_many = true; }
 /* The document is now this, whatever it was (resync, late load). */
 hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value value);
+/* What was said so far of documents has the commits in it that are COMMIT_IN: their layers leave with the frame. */
+hd_status replica_frame_absorb(replica *r);
 hd_status replica_frame_end(replica *r);
 /* After the end: what the commit says of nodes. */
 static inline void replica_frame_observed(replica *r, hd_value extra) {

@@ -56,6 +56,9 @@ static hd_value fold_layer(replica *r, const layer *l, hd_value base) {
     return base;
 }
 
+/* Whether the layers of the commit leave with the plan. */
+static bool leaves(const commit *c) { return c->state == COMMIT_DEAD || c->state == COMMIT_IN; }
+
 /* Works out what the layers that stay make of the new confirmed value. */
 static hd_status plan_fold(replica *r, plan_item *item) {
     assert(item->afters == 0 && !value_is_failed(item->confirmed));
@@ -63,7 +66,7 @@ static hd_status plan_fold(replica *r, plan_item *item) {
     hd_value below = item->confirmed;
     item->first_after = r->plan_afters.count;
     for (layer *l = o->bottom; l; l = l->next) {
-        if (l->c->state == COMMIT_DEAD) continue;
+        if (leaves(l->c)) continue;
         hd_value after = fold_layer(r, l, value_ref(below));
         if (value_is_failed(after)) return HD_NOMEM;
         if (!vec_push(r->env, &r->plan_afters, after)) {
@@ -84,7 +87,7 @@ static void relayer(replica *r, over *o, const plan_item *item) {
     while (*at) {
         layer *l = *at;
         value_unref(l->after);
-        if (l->c->state == COMMIT_DEAD) {
+        if (leaves(l->c)) {
             *at = l->next;
             slab_give(&r->layers, l);
             continue;
@@ -177,6 +180,23 @@ hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value v
                             value, 0);
 }
 
+static hd_status plan_removal(replica *r, const commit *c) {
+    for (uint32_t i = 0; i < c->writes.count; i++)
+        if (!plan_doc(r, c->writes.items[i].doc)) return HD_NOMEM;
+    return HD_OK;
+}
+
+static hd_status plan_leaving(replica *r, list *commits) {
+    LIST_FOR (n, commits) {
+        const commit *c = LIST_ENTRY(n, commit, link);
+        hd_status status = leaves(c) ? plan_removal(r, c) : HD_OK;
+        if (status) return status;
+    }
+    return HD_OK;
+}
+
+hd_status replica_frame_absorb(replica *r) { return plan_leaving(r, &r->pending); }
+
 /* HD_USAGE, here and in replica_reject: a listener or a verdict function has begun a transaction and not ended it, and
  * what it reads must not change. The pump says so; the authority says the frame or verdict again in the next poll. */
 hd_status replica_frame_end(replica *r) {
@@ -201,7 +221,7 @@ static uint64_t seq_of(const replica *r, const commit *c, place_id doc) {
 static void fate(replica *r, commit *c, hd_status status) {
     assert(r->pending_count > 0);
     assert(c->local_seq > r->settled);
-    if (c->state == COMMIT_QUEUED || c->state == COMMIT_SENT) c->doom = status;
+    if (c->state < COMMIT_DEAD) c->doom = status;
     list_remove(&c->link);
     r->pending_count--;
     r->settled = c->local_seq;
@@ -302,21 +322,6 @@ static hd_status doom(replica *r, hd_status why) {
     return HD_OK;
 }
 
-static hd_status plan_removal(replica *r, const commit *c) {
-    for (uint32_t i = 0; i < c->writes.count; i++)
-        if (!plan_doc(r, c->writes.items[i].doc)) return HD_NOMEM;
-    return HD_OK;
-}
-
-static hd_status plan_dead(replica *r, list *commits) {
-    LIST_FOR (n, commits) {
-        const commit *c = LIST_ENTRY(n, commit, link);
-        hd_status status = c->state == COMMIT_DEAD ? plan_removal(r, c) : HD_OK;
-        if (status) return status;
-    }
-    return HD_OK;
-}
-
 /* A queued commit that is dead was never sent: it goes at once. One that was sent waits, without
  * layers, for the verdict that will come for it too. */
 static void bury_queued(replica *r) {
@@ -356,8 +361,8 @@ static hd_status let_fall(replica *r, commit *c, hd_status why) {
     }
     plan_drop(r);
     hd_status status = doom(r, why);
-    if (!status) status = plan_dead(r, &r->pending);
-    if (!status) status = plan_dead(r, &r->queued);
+    if (!status) status = plan_leaving(r, &r->pending);
+    if (!status) status = plan_leaving(r, &r->queued);
     /* observer.unseal tells of a refused seal, and why: `overwritten` need not. */
     if (!status && r->plan.count)
         status = plan_run(r, HD_CHANGE_REVERT, c->class, c->class != HD_COMMIT_DERIVED);
@@ -380,19 +385,11 @@ hd_status replica_reject(replica *r, commit *c, hd_status why) {
     return HD_OK;
 }
 
-hd_status replica_absorb(replica *r, commit *c) {
+void replica_absorb(replica *r, commit *c) {
     assert(LIST_ENTRY(list_first(&r->pending), commit, link) == c);
-    assert(c->state == COMMIT_SENT);
-    plan_drop(r);
-    c->state = COMMIT_DEAD; /* for plan_run: only its own layers leave */
-    hd_status status = plan_removal(r, c);
-    if (!status && r->plan.count) status = plan_run(r, HD_CHANGE_INTEGRATE, c->class, true);
-    if (status) plan_drop(r);
-    c->state = COMMIT_SENT;
-    if (status) return status;
+    assert(c->state == COMMIT_IN && r->polling);
     r->stats.accepted++;
     fate(r, c, HD_OK);
-    return HD_OK;
 }
 
 static void tell_undecided(list *commits) {

@@ -45,6 +45,8 @@ typedef struct log_authority {
     bool pushed;         /* the writer has messages that it was not told to start on */
     bool decided;        /* outcomes of a turn of ours are ready */
     uint32_t in_flight;  /* commits without a delivered verdict */
+    uint32_t batched;    /* of them: in the batch */
+    uint32_t undecided;  /* of them: the writer has them, and has told no verdict */
     outcome *waiting;    /* taken from the writer, not delivered */
     uint32_t next_item;  /* of the first */
     uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
@@ -84,15 +86,20 @@ static hd_status log_submit(authority *a, commit *c) {
     hd_status status = encode_commit(&s->encoder, c, &s->batch);
     if (!status) status = list_spaces(s, c);
     if (status) s->batch.length = before;
-    else s->in_flight++;
+    else s->in_flight++, s->batched++;
     return status;
 }
 
+/* Before a reload nothing more is given to the writer: see advance. Without memory the batch stays, too, and poll tries
+ * again. */
 static void log_flush(authority *a) {
     log_authority *s = self(a);
-    /* Without memory the batch stays, and poll tries again. */
-    if (s->batch.length && !writer_push(s->writer, &s->batch, s->client.position)) s->pushed = true;
     assert(!s->batch.length || s->in_flight);
+    if (!s->batch.length || s->client.gap) return;
+    if (writer_push(s->writer, &s->batch, s->client.position)) return;
+    s->pushed = true;
+    s->undecided += s->batched;
+    s->batched = 0;
 }
 
 static void log_start(authority *a) {
@@ -119,6 +126,10 @@ static void take_outcomes(log_authority *s) {
     outcome **end = &s->waiting;
     while (*end) end = &(*end)->next;
     *end = writer_take(s->writer, s->client.position, &folded, &heard, &s->trouble);
+    for (const outcome *o = *end; o; o = o->next) {
+        assert(s->undecided >= o->items.count);
+        s->undecided -= o->items.count;
+    }
     if (heard > s->client.position) s->look = true; /* a notification was lost */
     if (folded != s->folded) client_trim(&s->client, folded);
     s->folded = folded;
@@ -133,12 +144,35 @@ static hd_status deliver_item(log_authority *s, const outcome *o, const outcome_
     if (item->status) return replica_reject(r, c, item->status);
     for (uint32_t i = 0; i < c->seqs.count && i < item->seq_count; i++)
         c->seqs.items[i].seq = o->seqs.items[item->first_seq + i];
-    /* The log was pruned past us, and we have read the store as it was after this row. */
-    bool is_in = o->row <= s->client.position && !SABOTAGED(s->client.store, LOG_LEAVE_OUT_ABSORB);
-    if (is_in) return replica_absorb(r, c);
+    if (c->state == COMMIT_IN) return replica_absorb(r, c), HD_OK;
     hd_status status = client_note_own(&s->client, c, o->row);
     if (!status) replica_accept(r, c);
     return status;
+}
+
+/* The commits whose verdicts wait: those that were accepted are in the store. */
+static void mark_stored(log_authority *s) {
+    const outcome *o = s->waiting;
+    uint32_t at = s->next_item;
+    LIST_FOR (n, &s->base.replica->pending) {
+        while (o && at == o->items.count) o = o->next, at = 0;
+        if (!o) return;
+        commit *c = LIST_ENTRY(n, commit, link);
+        assert(c->local_seq == o->items.items[at].local_seq);
+        bool stored = !o->items.items[at++].status && c->state == COMMIT_SENT;
+        if (stored && !SABOTAGED(s->client.store, LOG_LEAVE_OUT_ABSORB)) c->state = COMMIT_IN;
+    }
+}
+
+/* Documents that are read anew have those of our commits in them that are stored. Nothing may be read through the layer
+ * of such a commit as well: a claim cannot say that. So before a reload the writer decides what it has, and is given
+ * nothing more; until then the replica stays where it is. */
+static hd_status advance(log_authority *s, uint64_t until) {
+    hd_status status = client_advance(&s->client, until);
+    if (status || !s->client.gap) return status;
+    if (s->undecided) return client_release(&s->client), HD_OK;
+    mark_stored(s);
+    return client_reload(&s->client);
 }
 
 static hd_status deliver(log_authority *s) {
@@ -147,8 +181,9 @@ static hd_status deliver(log_authority *s) {
         assert(o->before <= o->row && s->next_item <= o->items.count && !s->client.telling);
         bool behind =
             o->before > s->client.position && !SABOTAGED(s->client.store, LOG_LEAVE_OUT_BEFORE);
-        behind |= s->client.torn;
-        hd_status status = behind ? client_advance(&s->client, o->before) : HD_OK;
+        behind |= s->client.gap;
+        hd_status status = behind ? advance(s, o->before) : HD_OK;
+        if (!status && s->client.gap) return HD_OK;
         s->client.telling = o->row; /* a listener that loads a document finds it as of this row */
         for (; s->next_item < o->items.count && !status; s->next_item++) {
             status = deliver_item(s, o, &o->items.items[s->next_item]);
@@ -186,8 +221,10 @@ static bool may_come(const log_authority *s) {
     return s->look_in_ns < LOOK_ASK_NS || store->ops->is_being_written(store);
 }
 
-/* Something was loaded that has not been told yet, and is kept apart until then. */
-static bool is_behind(const log_authority *s) { return s->base.replica->ahead.count > 0; }
+/* Something was loaded that has not been told yet, and is kept apart until then; or a reload is due. */
+static bool is_behind(const log_authority *s) {
+    return s->base.replica->ahead.count > 0 || s->client.gap;
+}
 
 /* The writer's beats look for rows, too: a look that is only the net below notifications waits until they stop. */
 static uint64_t net_until(const log_authority *s) {
@@ -209,7 +246,7 @@ static hd_status look_for_rows(log_authority *s) {
     hd_status status = HD_OK;
     if (store->ops->has_after && !s->look && !is_behind(s))
         status = store->ops->has_after(store, s->client.position, &any);
-    return status || !any ? status : client_advance(&s->client, UINT64_MAX);
+    return status || !any ? status : advance(s, UINT64_MAX);
 }
 
 /* Looks for others' rows. */
@@ -291,7 +328,9 @@ static hd_status poll_once(authority *a) {
     else if (!status) status = look(s);
     if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
     if (has_news(s)) report_position(s);
-    if (!status && s->batch.length) status = HD_NOMEM; /* said, and tried again next time */
+    log_flush(a); /* what a reload has held back */
+    bool unsent = s->batch.length && !s->client.gap;
+    if (!status && unsent) status = HD_NOMEM; /* said, and tried again next time */
     if (status || !s->in_flight || !s->trouble.status) return be_patient(s, status);
     s->base.replica->error = s->trouble;
     return be_patient(s, s->trouble.status);
@@ -384,7 +423,8 @@ static int log_fd(authority *a) { return self(a)->wake.set; }
 static uint64_t log_deadline(authority *a) {
     const log_authority *s = self(a);
     if (s->retry_ns) return s->retry_ns;
-    if (s->waiting || s->batch.length || a->replica->holding) return 0;
+    bool held = s->client.gap && s->undecided; /* by a reload that waits for the writer */
+    if ((!held && (s->waiting || s->batch.length)) || a->replica->holding) return 0;
     if (s->in_flight) return is_stepped(s) ? 0 : UINT64_MAX; /* the writer will wake us */
     uint64_t net = net_until(s), look_ns = net > s->look_at_ns ? net : s->look_at_ns;
     return has_news(s) && s->report_ns < look_ns ? s->report_ns : look_ns;
@@ -516,6 +556,7 @@ static void log_check(const authority *a) {
     check_waiting(s);
     assert(!s->waiting || s->in_flight);
     assert(s->in_flight <= s->client.r->pending_count);
+    assert(s->batched + s->undecided <= s->in_flight && !s->batched == !s->batch.length);
     assert(s->writer || (!s->in_flight && !s->batch.length && !s->pushed && !s->follows));
     assert(s->follows || !s->reported);
     assert(!s->gone || s->client.r->lost);

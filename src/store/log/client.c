@@ -328,18 +328,23 @@ static hd_status meet_all(client *c, const space_seqs *before) {
     return status;
 }
 
+static hd_status resync_docs(client *c, const space_seqs *before) {
+    hd_status status = HD_OK;
+    place_id count = c->r->places.count;
+    for (place_id at = 1; at < count && !status; at++) status = resync_doc(c, at);
+    return status ? status : meet_all(c, before);
+}
+
 /* Rows that we have not seen are gone: what changed meanwhile is found by looking at every document
  * we hold, and announced as one change. */
 static hd_status reload(client *c, const space_seqs *before) {
     hd_status status = learn(c);
     if (status) return status;
     env_log(c->env, HD_LOG_INFO, "%s: the log was pruned past us, reading anew", c->store->shown);
-    if (SABOTAGED(c->store, LOG_LEAVE_OUT_RELOAD)) return HD_OK;
     replica_frame_begin(c->r, HD_COMMIT_SOURCE);
     replica_frame_of_many(c->r);
-    place_id count = c->r->places.count;
-    for (place_id at = 1; at < count && !status; at++) status = resync_doc(c, at);
-    if (!status) status = meet_all(c, before);
+    if (!SABOTAGED(c->store, LOG_LEAVE_OUT_RELOAD)) status = resync_docs(c, before);
+    if (!status) status = replica_frame_absorb(c->r);
     return status ? status : replica_frame_end(c->r);
 }
 
@@ -419,17 +424,28 @@ static hd_status advance_rows(client *c, uint64_t until, bool *gap) {
     return status;
 }
 
+static void note_checkpoint(client *c) {
+    if (c->checkpoint > c->position) return;
+    client_trim(c, c->checkpoint);
+    replica_caught_up(c->r);
+}
+
 hd_status client_advance(client *c, uint64_t until) {
     assert(!c->telling);
     client_release(c);
     hd_status status = client_snapshot(c);
-    bool gap = c->torn;
-    if (!status && !gap) status = advance_rows(c, until, &gap);
-    if (!status && gap) status = resync(c);
-    if (!status && c->checkpoint <= c->position) {
-        client_trim(c, c->checkpoint);
-        replica_caught_up(c->r);
-    }
+    if (status) return status;
+    c->gap = c->torn;
+    if (!c->gap) status = advance_rows(c, until, &c->gap);
+    if (!status && !c->gap) note_checkpoint(c);
+    return status;
+}
+
+hd_status client_reload(client *c) {
+    assert(c->gap && !c->telling);
+    hd_status status = resync(c);
+    c->gap = c->torn;
+    if (!status) note_checkpoint(c);
     return status;
 }
 

@@ -26,8 +26,9 @@ typedef struct client {
     char session_text[33];
     uint64_t position;  /* the last log row that has been told */
     uint64_t half_told; /* the row that failed while it was told; 0: none has */
-    bool torn;          /* a resync has failed half way: the next advance begins with another one */
-    uint64_t telling;   /* the row that is being told; 0: none */
+    bool torn;        /* a reload has failed half way: the next advance ends at once, with a gap */
+    bool gap;         /* the rows behind the position are gone: client_reload is to be called */
+    uint64_t telling; /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     row_cache parsed;    /* rows after the checkpoint from which documents were loaded lately */
@@ -47,8 +48,12 @@ void client_release(client *c);
 hd_status client_snapshot(client *c);
 
 /* Tells the replica of rows up to `until`; with UINT64_MAX of all there are, but not beyond a row of
- * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. */
+ * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. It ends before rows that were
+ * pruned, with `gap`. */
 hd_status client_advance(client *c, uint64_t until);
+/* After that, with the same snapshot: reads the documents anew. The writer has decided all commits of ours that it was
+ * given, and those that it has accepted are COMMIT_IN. */
+hd_status client_reload(client *c);
 
 /* A checkpoint has folded everything up to and including `row`. */
 static inline void client_trim(client *c, uint64_t row) {
