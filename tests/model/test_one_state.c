@@ -6,6 +6,7 @@
  * result or a failure; materialisers; effects that write what others read; handlers; sinks; pulls. Nodes come and go, also
  * while they are suspended. The program writes several sources at once, and between the slices of a pass. In some worlds
  * documents load late: there a run of some nodes reads, after its inputs, a document of its own for each first input.
+ * Some of these loads fail, and are asked for again.
  *
  * The model is the definition: what a computation's value is, given the sources, computed from scratch. Cells
  * that effects and handlers write are sources here. A node whose run failed keeps the value that it had, as
@@ -16,6 +17,7 @@
  * HD_GRAPHS is the number of worlds; HD_SEED repeats a run; HD_GRAPH runs the world of that number alone, and
  * tells what happens in it. */
 #include "lab.h"
+#include "store/runtime.h"
 
 #include <heddle/event.h>
 #include <heddle/scheduler.h>
@@ -68,6 +70,7 @@ typedef struct model {
     int values[CELLS + 1];           /* computed from scratch */
     uint64_t world_number, runs, handled, suspensions, early, loads;
     bool told, late;
+    hd_cell asked; /* the last document that a run had to wait for; 0: none */
 } model;
 
 static uint64_t below(model *m, uint64_t n) { return lab_random_below(&m->random, n); }
@@ -192,8 +195,9 @@ static hd_status read_own(model *m, const twin *t, hd_tx *tx) {
     char name[64];
     if (!t->loads) return HD_OK;
     snprintf(name, sizeof name, "main/own-%d-%u-%d", (int)(t - m->nodes), t->generation, t->saw[0]);
-    hd_status status = hd_value_status(hd_tx_get(tx, hd_cell_at(m->rt, name)));
-    if (status) m->loads++;
+    hd_cell own = hd_cell_at(m->rt, name);
+    hd_status status = hd_value_status(hd_tx_get(tx, own));
+    if (status) m->loads++, m->asked = own;
     return status;
 }
 
@@ -358,8 +362,16 @@ static void choose_inputs(model *m) {
     assert_int_equal(hd_handler_register(m->rt, &spec, NULL), HD_OK);
 }
 
+static void fail_load(model *m) {
+    place_id doc = m->asked.id;
+    m->asked.id = 0;
+    if (!doc || !(place_at(&m->rt->r.places, doc)->doc.flags & DOC_LOADING)) return;
+    if (m->told) fprintf(stderr, "a load fails\n");
+    assert_int_equal(replica_arrived(&m->rt->r, doc, NULL, HD_CORRUPT), HD_OK);
+}
+
 static void step(model *m) {
-    switch (below(m, 12)) {
+    switch (below(m, m->late ? 13 : 12)) {
     case 0: make_or_remove(m); return;
     case 1: hd_event_send(m->rt, m->stream, hd_int(NULL, 1), NULL); return;
     case 2: hd_pull(m->rt, m->cells[below(m, CELLS)], look_once, m); return;
@@ -372,6 +384,7 @@ static void step(model *m) {
     case 7:
         if (m->beside) hd_runtime_pump(m->beside);
         return;
+    case 12: fail_load(m); return;
     default: write_sources(m); return;
     }
 }
