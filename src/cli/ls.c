@@ -89,6 +89,14 @@ static bool print_space(const char *space, void *ctx) {
     return !output_broken();
 }
 
+/* --after takes an id, or the name that ls prints. */
+static const char *id_after(const cli *c, const char *space) {
+    const char *after = option_text(c, "after");
+    size_t length = strlen(space);
+    bool named = after && strncmp(after, space, length) == 0 && after[length] == '/';
+    return named ? after + length + 1 : after;
+}
+
 static int list_space(store *s, char *name) {
     char *slash = strchr(name, '/');
     if (slash) *slash = '\0';
@@ -101,7 +109,7 @@ static int list_space(store *s, char *name) {
     if (failed || !w.left) return failed;
     hd_status status =
         hd_runtime_list_after(s->rt, name, option_text(s->c, "kind"), slash ? slash + 1 : NULL,
-                              option_text(s->c, "after"), print_document, &w);
+                              id_after(s->c, name), print_document, &w);
     if (status) return store_fail(s, status, name);
     if (w.hidden && s->c->progress)
         cli_warn(s->c, "%" PRIu64 " documents of events and workflows are not shown: --all",
@@ -136,13 +144,14 @@ const command command_ls = {
             "itself (events, receipts, the outbox, workflows that were registered) are shown if "
             "PREFIX or --kind asks for them, or with --all.",
     .options =
-        (const cli_option[]){ { "after", "ID", "only documents whose id is greater than ID" },
-                              { "all", NULL, "also events, receipts and the like" },
-                              { "kind", "WORD", "only documents of this kind" },
-                              { "limit", "N", "at most N documents" },
-                              { "long", NULL, "with the seq of the last change and the kind" },
-                              OPTION_USER,
-                              { NULL, NULL, NULL } },
+        (const cli_option[]){
+            { "after", "ID", "only documents after this one, in order of their ids" },
+            { "all", NULL, "also events, receipts and the like" },
+            { "kind", "WORD", "only documents of this kind" },
+            { "limit", "N", "at most N documents" },
+            { "long", NULL, "with the seq of the last change and the kind" },
+            OPTION_USER,
+            { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle ls shop.db", "the spaces" },
                                { "heddle ls shop.db main/order-", "orders" },

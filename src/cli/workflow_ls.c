@@ -65,7 +65,9 @@ static int list(listing *l, const char *workflow) {
     snprintf(prefix, sizeof prefix, "workflow/%.200s%s", workflow ? workflow : "",
              workflow ? "/" : "");
     const char *id = option_text(f->s.c, "after");
-    snprintf(after, sizeof after, "workflow/%s", id ? id : "");
+    bool key = id && workflow && !strchr(id, '/'); /* of an instance of this workflow */
+    snprintf(after, sizeof after, "workflow/%s%s%s", key ? workflow : "", key ? "/" : "",
+             id ? id : "");
     hd_status listed = hd_runtime_list_after(f->s.rt, f->space, status ? kind : NULL, prefix, after,
                                              print_entry, l);
     if (listed) return store_fail(&f->s, listed, f->s.file);
@@ -88,7 +90,7 @@ static int run(cli *c) {
     listing l = { .left = UINT64_MAX };
     int failed = option_number(c, "limit", &l.left);
     if (!failed) failed = check_status(c);
-    if (failed) return failed;
+    if (failed || !l.left) return failed;
     failed = flow_open(c, &l.f, STORE_READ);
     if (!failed) failed = list(&l, c->operand_count > 1 ? c->operands[1] : NULL);
     return flow_close(&l.f, failed);
@@ -105,7 +107,8 @@ const command command_workflow_ls = {
     .options = (const cli_option[]){ { "status", "WORD",
                                        "only those that are running, paused, queued, done, failed, "
                                        "cancelled or stalled" },
-                                     { "after", "ID", "only those whose id is greater than ID" },
+                                     { "after", "ID",
+                                       "only those after this one, in order of their names" },
                                      { "limit", "N", "at most N" },
                                      { "wide", NULL, "each on one line, however long" },
                                      OPTION_SPACE,

@@ -175,7 +175,7 @@ static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t base
     if (info->flags & CLASS_NAMED) {
         info->kind = (uint8_t)kind;
         info->base = base;
-        info->flags = flags_of(kind);
+        info->flags = flags_of(kind) | (info->flags & CLASS_SEALED);
     }
     if (info->kind == kind) return true;
     refuse(d, "an encoding names a class of another kind");

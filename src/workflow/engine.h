@@ -88,7 +88,6 @@ typedef struct flight {
  * its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced, are
  * faster than the whole if a sync takes less time than making the whole. */
 #define FLIGHT_GROUP 128
-#define FLIGHT_LOOK  16 /* changed instances for one look at the clock */
 
 /* The store has refused the commit of a step that ran within a transaction. */
 typedef struct refusal {

@@ -751,11 +751,9 @@ bool live_may_commit(const hd_engine *e) {
     return live_has_news(e) && (!e->waits || may_overlap(e));
 }
 
-/* In memory a commit takes no time that could be used. Called after each instance that has changed; the clock is read
- * for every FLIGHT_LOOK of them. */
+/* In memory a commit takes no time that could be used. */
 bool live_is_group(const hd_engine *e) {
-    if (e->changed.count < FLIGHT_GROUP || e->changed.count % FLIGHT_LOOK) return false;
-    if (e->rt->owns_memory) return false;
+    if (e->changed.count < FLIGHT_GROUP || e->rt->owns_memory) return false;
     return e->waits ? may_overlap(e) : is_worth_a_sync(e);
 }
 

@@ -65,6 +65,7 @@ main/t" ls shop.db main
 check "by prefix" gives 0 "main/name" ls shop.db main/na
 check "set gives a document a kind" gives 0 "" set shop.db main/order-1 '{}' --kind order
 check "ls goes on after an id" gives 0 "main/order-1" ls shop.db main/ --after order- --limit 1
+check "or after a name that it has printed" gives 0 "main/t" ls shop.db main --after main/stock
 check "ls lists by kind" gives 0 "main/order-1" ls shop.db main --kind order
 listed_as_json() { "$heddle" ls shop.db main/order --json | grep -qx \
     '{"space":"main","id":"order-1","kind":"order","seq":[0-9]*}'; }

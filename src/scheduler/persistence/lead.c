@@ -147,6 +147,7 @@ static void begin_turn(scheduler *s, lead *l) {
     l->held = l->lease.held;
     memcpy(l->holder, l->lease.holder, sizeof l->holder);
     l->turn = ++p->turns;
+    l->silent = false; /* that was said of the holder before */
     s->unlead = s->tick = true;
     if (s->r->due) persistence_soon(s); /* what waited for the store to be free */
     take_share(p, l);

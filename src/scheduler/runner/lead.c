@@ -38,7 +38,8 @@ static bool may_follow(scheduler *s, node_id id) {
 /* The node runs here. A leader that was silent may need longer than that, and gets twice the time when it has written a
  * row of the node again. */
 static bool give_up(scheduler *s, node_id id, cold *c) {
-    if (!c->answered && c->patience_ms < PATIENCE_MAX_MS) c->patience_ms *= 2;
+    if (!c->answered) c->patience_ms *= 2;
+    if (c->patience_ms > PATIENCE_MAX_MS) c->patience_ms = PATIENCE_MAX_MS;
     c->asked_ns = 0;
     persistence_stop_following(s, id, !c->answered);
     return false;

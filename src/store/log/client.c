@@ -256,6 +256,7 @@ static hd_status learn_row(void *ctx, const log_text *text, bool *stop) {
 static hd_status learn(client *c) {
     assert(c->store->ops->in_transaction(c->store));
     log_store *s = c->store;
+    row_cache_fini(&c->parsed, c->r->heap);
     tail_fini(&c->tail);
     tail_init(&c->tail, c->env);
     basis_fini(&c->rows);
