@@ -26,7 +26,8 @@ class WorkflowCancelled(_heddle.FailedError):
 
 
 class Flows:
-    """The engine of a store, opened when a workflow is first asked for."""
+    """The engine of a space, opened when a workflow is first asked for; that of the store's own space already when a program
+    with workflows begins to drive the store."""
 
     def __init__(self, store: Store, space: str, observer: bool, serves: bool,
                  queues: Optional[tuple[str, ...]] = None, keep: Union[Keep, timedelta, None] = None, shards: int = 0) -> None:

@@ -39,6 +39,11 @@ def add(compiled: Compiled) -> None:
     _known[compiled.name] = compiled
 
 
+def has_any() -> bool:
+    """Whether this program has a workflow. Compiles nothing."""
+    return bool(_known)
+
+
 def known() -> list[Compiled]:
     """Those that can be compiled now; one that cannot says why when it is used."""
     return [compiled for compiled in _known.values() if compiled.is_ready]

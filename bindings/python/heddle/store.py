@@ -188,6 +188,9 @@ class Store(Workflows):
         self._driver: Optional[Driver] = None
         self._spaces: dict[str, Space] = {}
         self._observer = not worker
+        self._runs_workflows = bool(file) and worker and not read_only
+        """Whether the program runs the workflows of the store as soon as it drives it. heddle-worker clears it: its first
+        process has an engine without actions, the others have none."""
         self._own = self.space(space, shards=shards, queues=queues, keep=keep)
         self._error_handlers: list[Callable[[str, BaseException], object]] = []
         self._patterns: dict[str, Pattern] = {}
@@ -224,6 +227,7 @@ class Store(Workflows):
         self.close()
 
     async def __aenter__(self) -> Store:
+        self._begin_workflows()
         self._driver_().attach()
         return self
 
@@ -254,6 +258,7 @@ class Store(Workflows):
 
     def run_forever(self) -> None:
         """Serves until :meth:`stop`, or Ctrl-C. For programs without a loop of their own."""
+        self._begin_workflows()
         self._stopped = False
         while not self._stopped:
             self._runtime.turn(3600.0)
@@ -554,6 +559,14 @@ class Store(Workflows):
 
     def _flows_(self, serves: bool = True) -> Flows:
         return self._own._flows_(serves)
+
+    def _begin_workflows(self) -> None:
+        """Instances and schedules of an earlier run go on although the program asks for none of them. A program without
+        workflows gets no engine; nor does a store in memory, which has no earlier run."""
+        from .registry import has_any
+
+        if self._runs_workflows and has_any():
+            self._flows_()
 
     def space(self, name: str, *, shards: int = 0, queues: Optional[Sequence[str]] = None,
               keep: Optional[Keep | timedelta] = None) -> Space:

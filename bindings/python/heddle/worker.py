@@ -357,6 +357,7 @@ def parse(arguments: Optional[list[str]]) -> argparse.Namespace:
 def main(arguments: Optional[list[str]] = None) -> int:
     options = parse(arguments)
     store = load(options.target, inspect=not options.child)  # the heddle command asks the first process, not all of them
+    store._runs_workflows = False  # supervise() opens the engine, without actions
     if options.child:
         asyncio.run(work(store, options.child, options.room, options.queue))
     else:
