@@ -74,7 +74,8 @@ ev raise_own(world *w, uint32_t class_, const char *what) {
     int length =
         snprintf(message, sizeof message,
                  "%.300s: a workflow does not know what the code of the class '%.200s' says. "
-                 "Annotate the action or input that the object comes from, or do it in an action",
+                 "Annotate the action or input that the object comes from, wrap the object in a "
+                 "constructor that copies it, as Decimal(x) does, or do it in an action",
                  what, name);
     return raise_message(w, CLASS_Unsupported, message, length);
 }

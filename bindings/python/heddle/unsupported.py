@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 
-class Unsupported(BaseException):
+class Unsupported(Exception):
     """A workflow has done something that the engine cannot do as CPython would: an operation of a class's own, an object
-    that cannot be kept. Not an Exception, so that ``except Exception`` does not hide it."""
+    that cannot be kept. Inside the workflow only ``except heddle.Unsupported`` catches it: the engine sees to that.
+    ``store.run`` and ``handle.result()`` raise it like any exception of the workflow."""

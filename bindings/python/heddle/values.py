@@ -32,6 +32,7 @@ Encoded = tuple[str, Any, Optional[dict[str, Any]]]
 _SPECIAL = {
     "asyncio.exceptions:CancelledError": "CancelledError",
     "dataclasses:FrozenInstanceError": "FrozenInstanceError",
+    "heddle.unsupported:Unsupported": "Unsupported",
 }
 _SPECIAL_BACK = {"CancelledError": ("asyncio", "CancelledError"), "FrozenInstanceError": ("dataclasses", "FrozenInstanceError"),
                  "Unsupported": ("heddle", "Unsupported"), "NoneType": ("types", "NoneType"), "Enum": ("enum", "Enum")}

@@ -207,3 +207,17 @@ async def price():
 def test_nothing_hides_what_a_workflow_cannot_do(body, rest) -> None:
     with pytest.raises(heddle.Unsupported, match="the code of the class 'Decimal'"):
         run(HIDING + twin.flow(body, rest))
+
+
+def test_the_caller_of_a_workflow_catches_what_it_cannot_do_as_an_exception() -> None:
+    with pytest.raises(Exception, match=r"Decimal\(x\)") as raised:
+        run(HIDING + twin.flow("p = await price()\nreturn p + 1"))
+    assert type(raised.value) is heddle.Unsupported
+
+
+@pytest.mark.parametrize("body", ["p = await price()\n    p + 1", "await refuse()"])
+def test_a_workflow_catches_what_it_cannot_do_by_its_own_name(body) -> None:
+    head = HIDING + "import heddle\n\n@action\nasync def refuse():\n    raise heddle.Unsupported('Decimal')\n\n"
+    with pytest.raises(heddle.Unsupported, match="Decimal"):
+        run(head + twin.flow(f"try:\n    {body}\nexcept Exception:\n    return 'hidden'"))
+    assert run(head + twin.flow(f"try:\n    {body}\nexcept heddle.Unsupported:\n    return 'caught'")) == "caught"
