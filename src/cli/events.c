@@ -1,4 +1,7 @@
-/* events.c -- posted events that wait or have failed, and receipts of those that were handled. */
+/* events.c -- posted events that wait or have failed, and receipts of those that were handled.
+ *
+ * The store lists them by their ids. The command notes the time of each, sorts, and reads those again that it prints: it
+ * holds no payloads. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/letter.h"
@@ -8,6 +11,7 @@
 #include "cli/signals.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,7 +21,8 @@ typedef struct listing {
     store s;
     const char *stream, *id; /* only these; NULL: all */
     bool failed;             /* only those that have failed */
-    uint64_t left, shown;
+    letter *found; /* malloc, with space and id; only what letter_again and by_time need */
+    size_t count, capacity;
     hd_status status;
 } listing;
 
@@ -102,12 +107,49 @@ static bool is_asked_for(const listing *w, const letter *l) {
     return !w->id || letter_is_named(l, w->id);
 }
 
-static bool print_letter(const letter *l, void *ctx) {
+/* Room for one more of those that were asked for. */
+static bool grow(listing *w) {
+    if (w->count < w->capacity) return true;
+    size_t capacity = w->capacity * 2 + 64;
+    letter *larger = realloc(w->found, capacity * sizeof *larger);
+    if (!larger) return false;
+    w->found = larger;
+    w->capacity = capacity;
+    return true;
+}
+
+static bool note_letter(const letter *l, void *ctx) {
     listing *w = ctx;
     if (!is_asked_for(w, l)) return true;
-    if (!w->left) return false;
-    w->left--;
-    w->shown++;
+    if (!grow(w)) return w->status = HD_NOMEM, false;
+    letter *to = &w->found[w->count++];
+    *to = (letter){ .space = strdup(l->space),
+                    .id = strdup(l->id),
+                    .document = l->document,
+                    .seq = l->seq,
+                    .waiting = l->waiting,
+                    .time_ms = l->time_ms };
+    if (!to->space || !to->id) w->status = HD_NOMEM;
+    return !w->status;
+}
+
+/* The newest first; of one millisecond, the one that was stored last. */
+static int by_time(const void *a, const void *b) {
+    const letter *x = a, *y = b;
+    if (x->time_ms != y->time_ms) return x->time_ms < y->time_ms ? 1 : -1;
+    return x->seq == y->seq ? strcmp(y->id, x->id) : x->seq < y->seq ? 1 : -1;
+}
+
+static void release(listing *w) {
+    for (size_t i = 0; i < w->count; i++) {
+        free((char *)w->found[i].space);
+        free((char *)w->found[i].id);
+    }
+    free(w->found);
+}
+
+static bool print_letter(const letter *l, void *ctx) {
+    listing *w = ctx;
     if (w->s.c->json) print_json(l);
     else print_lines(w, l);
     return !w->status && !output_broken();
@@ -118,13 +160,16 @@ static int kinds_asked_for(const cli *c) {
     return option_given(c, "handled") ? LETTERS_RECEIPTS : LETTERS_WAITING | LETTERS_RECEIPTS;
 }
 
-static int list(listing *w) {
+static int list(listing *w, uint64_t limit) {
     cli *c = w->s.c;
-    hd_status status = letter_each(&w->s, kinds_asked_for(c), print_letter, w);
+    hd_status status = letter_each(&w->s, kinds_asked_for(c), note_letter, w);
+    if (!status && !w->status && w->count) qsort(w->found, w->count, sizeof *w->found, by_time);
+    for (size_t i = 0; !status && !w->status && i < w->count && i < limit; i++)
+        if (!letter_again(&w->s, w->found[i], print_letter, w)) break;
     if (!status) status = w->status;
     if (status) return store_fail(&w->s, status, w->s.file);
     if (interrupted()) return interrupted_status();
-    if (w->shown || !w->id) return CLI_OK;
+    if (w->count || !w->id) return CLI_OK;
     return cli_fail(c, CLI_NOT_FOUND, "Give its id, the beginning of it, or the sender's own.",
                     "there is no event \"%s\" in %s", w->id, w->s.file);
 }
@@ -132,12 +177,13 @@ static int list(listing *w) {
 static int run(cli *c) {
     listing w = { .stream = option_text(c, "stream"),
                   .id = option_text(c, "id"),
-                  .failed = option_given(c, "failed"),
-                  .left = UINT64_MAX };
-    int failed = option_number(c, "limit", &w.left);
+                  .failed = option_given(c, "failed") };
+    uint64_t limit = UINT64_MAX;
+    int failed = option_number(c, "limit", &limit);
     if (failed) return failed;
     failed = store_open(c, &w.s, c->operands[0], STORE_READ);
-    if (!failed) failed = list(&w);
+    if (!failed) failed = list(&w, limit);
+    release(&w);
     return store_close(&w.s, failed);
 }
 
@@ -152,7 +198,7 @@ const command command_events = {
     .text =
         "Shows events that were posted and wait for a program with a handler, and receipts of "
         "events that were handled: when, the stream, the sender's own id (as ...), the id, and "
-        "the payload or what the handler returned.\n\n"
+        "the payload or what the handler returned. The newest come first.\n\n"
         "An event whose handler failed stays, with the reason: --failed lists these dead "
         "letters. It is tried again by the next program that starts, or when heddle events "
         "retry says so; heddle events drop ends it. No program needs to be running.\n\n"
@@ -164,7 +210,7 @@ const command command_events = {
                                      { "handled", NULL, "only receipts" },
                                      { "stream", "CELL", "only those of this stream" },
                                      { "id", "ID", "only this: its id, or the sender's own" },
-                                     { "limit", "N", "at most N" },
+                                     { "limit", "N", "at most N: the newest" },
                                      OPTION_WIDE,
                                      { NULL, NULL, NULL } },
     .examples =

@@ -1,6 +1,10 @@
 /* handlers.c -- handlers of a running program. */
 #include "cli/handlers.h"
 
+#include "cli/output.h"
+#include "cli/shown.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 hd_value handlers_of(live *l) {
@@ -32,4 +36,29 @@ hd_value handlers_find(hd_value handlers, const char *name) {
             found = it.value;
         }
     return found;
+}
+
+bool handlers_add(live *l, const char *name, hd_value *answer) {
+    if (hd_value_count(hd_value_at(*answer, "nodes"))) return false;
+    hd_value handler = handlers_find(handlers_of(l), name);
+    if (hd_value_exists(handler)) *answer = hd_object_set(l->pool, *answer, "handler", handler);
+    return hd_value_exists(handler);
+}
+
+void handlers_print(const cli *c, hd_value handler) {
+    const char *stream = live_text(handler, "stream"), *waits = live_text(handler, "waits_for");
+    uint64_t queued = live_number(handler, "queued");
+    char address[SHOWN_SIZE];
+    const char *file = shown(c->operands[0], address);
+    fputs(out_colour(c, COLOUR_BOLD), stdout);
+    print_plain(stdout, handler_name(handler));
+    printf("%s  handler, %" PRIu64 " handled, %" PRIu64 " refused\n", out_colour(c, COLOUR_NONE),
+           live_number(handler, "handled"), live_number(handler, "failed"));
+    if (queued) printf("  %" PRIu64 " in line: the first waits for %s\n", queued, waits);
+    else puts("  no event waits for it in the program");
+    printf("  %sIt runs when an event comes. What waits where, and why:\n    heddle streams %s\n",
+           out_colour(c, COLOUR_DIM), file);
+    printf("  What was sent:\n    heddle events %s --stream ", file);
+    print_plain(stdout, stream);
+    printf("%s\n", out_colour(c, COLOUR_NONE));
 }

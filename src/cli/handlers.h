@@ -10,5 +10,9 @@ hd_value handlers_of(live *l);
 hd_value handlers_find(hd_value handlers, const char *name);
 /* The handler's name: its own, or its stream's. */
 const char *handler_name(hd_value handler);
+/* Adds "handler" to an answer of why or why-not that has no nodes, if a handler or its stream has this name. */
+bool handlers_add(live *l, const char *name, hd_value *answer);
+/* What a handler has done, and the commands that tell what its events wait for. */
+void handlers_print(const cli *c, hd_value handler);
 
 #endif

@@ -63,6 +63,17 @@ static void fill_receipt(walk *w, letter *l, hd_value value) {
     l->dropped = hd_value_as_bool(meta(w, l->document, "dropped"), false);
 }
 
+/* Reads the rest of what the document tells, and calls fn. */
+static void deliver(walk *w, letter *l) {
+    hd_value v = hd_read(w->s->rt, w->s->pool, l->document);
+    if (hd_value_exists(v)) {
+        if (l->waiting) fill_event(w, l, v);
+        else fill_receipt(w, l, v);
+        w->stopped = !w->fn(l, w->ctx);
+    }
+    hd_pool_clear(w->s->pool);
+}
+
 static bool visit(const hd_listing *entry, void *ctx) {
     walk *w = ctx;
     const char *slash = strchr(entry->id, '/');
@@ -71,13 +82,7 @@ static bool visit(const hd_listing *entry, void *ctx) {
                  .seq = entry->seq,
                  .waiting = w->waiting };
     l.document = hd_cell_of(w->s->rt, entry->space, entry->scope, entry->id, NULL);
-    hd_value v = hd_read(w->s->rt, w->s->pool, l.document);
-    if (hd_value_exists(v)) {
-        if (w->waiting) fill_event(w, &l, v);
-        else fill_receipt(w, &l, v);
-        w->stopped = !w->fn(&l, w->ctx);
-    }
-    hd_pool_clear(w->s->pool);
+    deliver(w, &l);
     return !w->stopped && !interrupted();
 }
 
@@ -106,6 +111,12 @@ hd_status letter_each(store *s, int kinds, letter_fn fn, void *ctx) {
     spaces all = { &w, HD_OK };
     hd_status status = hd_runtime_spaces(s->rt, visit_space, &all);
     return status ? status : all.status;
+}
+
+bool letter_again(store *s, letter l, letter_fn fn, void *ctx) {
+    walk w = { .s = s, .fn = fn, .ctx = ctx };
+    deliver(&w, &l);
+    return !w.stopped && !interrupted();
 }
 
 bool letter_is_named(const letter *l, const char *text) {

@@ -206,6 +206,7 @@ static bool text_room(text *t) {
 }
 
 static int too_slow(live *l) {
+    if (l->silent) return without_a_word(l);
     return cli_fail(l->c, CLI_IO, "It answers when it pumps (hd_runtime_pump, run, settle).",
                     "the program that serves %s is busy, or stopped", l->file);
 }
@@ -238,11 +239,12 @@ static bool is_trusted(int fd) {
 }
 
 static int connect_failed(live *l) {
+    if (l->silent) return without_a_word(l);
     if (errno == EACCES || errno == EPERM)
         return cli_fail(l->c, CLI_FILE, "Ask as the user who runs the program, or as root.",
                         "the program that serves %s belongs to another user", l->file);
     if (errno == EAGAIN) return too_slow(l);
-    bool gone = errno == ECONNREFUSED || errno == ENOENT;
+    bool gone = errno == ECONNREFUSED || errno == ENOENT || errno == EPIPE || errno == ECONNRESET;
     if (gone && l->quiet) return without_a_word(l);
     if (gone)
         return cli_fail(l->c, CLI_NO_PROGRAM, "The program must call hd_runtime_serve.",
@@ -293,6 +295,7 @@ static int understand(live *l, const text *back, hd_value *out, bool *not_found)
     if (hd_value_exists(*out)) return CLI_OK;
     if (hd_value_exists(hd_value_at(v, "error")))
         return refused(l, hd_value_at(v, "error"), not_found);
+    if (l->quiet) return without_a_word(l);
     return cli_fail(l->c, CLI_IO, "It may have ended, or be short of memory: try again.",
                     "the program that serves %s gave no answer", l->file);
 }

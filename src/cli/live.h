@@ -23,14 +23,15 @@ typedef struct live {
     hd_pool *pool;
     bool finishing; /* an interruption no longer counts: a last question is asked */
     bool quiet;     /* opened quietly, and no program was asked for by name */
+    bool silent;    /* a program that gives no answer is left out without a message */
     bool unserved;  /* no program serves the file, and because of `quiet` no message was printed */
 } live;
 
 /* These print what is wrong and return an exit status; CLI_NO_PROGRAM: no program serves the file. Call live_close in
  * any case. */
 int live_open(cli *c, live *l, const char *file);
-/* The same, but without a message when no program serves the file, or the program has ended when the
- * question is asked: then `unserved` is set. A program named with --pid or --socket must be running. */
+/* The same, but without a message when no program serves the file, or the program ends before it has answered the
+ * question: then `unserved` is set. A program named with --pid or --socket must be running. */
 int live_open_quietly(cli *c, live *l, const char *file);
 void live_close(live *l);
 

@@ -29,7 +29,8 @@ typedef struct streams {
     cli *c;
     row *rows; /* malloc */
     size_t count;
-    unsigned programs;
+    unsigned programs; /* that have answered */
+    bool silent;       /* as in live.h */
     bool no_memory;
 } streams;
 
@@ -69,6 +70,7 @@ static void ask(live *l, pid_t pid, void *ctx) {
     streams *w = ctx;
     hd_value hello, answer;
     bool ignored = false;
+    l->silent = w->silent;
     if (live_ask_gently(l, "hello", hd_object(), &hello, &ignored) ||
         live_ask_gently(l, "streams", hd_object(), &answer, &ignored))
         return;
@@ -196,6 +198,8 @@ static int run(cli *c) {
         else print_row(c, &w.rows[i]);
     if (!failed && !c->json && !w.programs)
         cli_warn(c, "no running program serves %s: handlers are not known", c->operands[0]);
+    else if (!failed && !c->json && !w.count)
+        puts("the program has no handlers, and no event waits");
     release(&w);
     return failed;
 }
@@ -203,7 +207,7 @@ static int run(cli *c) {
 /* ---- For heddle send ------------------------------------------------------------------------ */
 
 bool streams_handled(cli *c, const char *file, const char *stream, nearest *near) {
-    streams w = { .c = c };
+    streams w = { .c = c, .silent = true };
     bool found = false;
     live_each_program(c, file, ask, &w);
     for (size_t i = 0; i < w.count; i++) {

@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/nearest.h"
 
-/* Whether a running program handles the stream, or none can be asked. The streams that are handled are offered to
+/* Whether a running program handles the stream, or none answers; nothing is printed. The streams that are handled are offered to
  * `near`. */
 bool streams_handled(cli *c, const char *file, const char *stream, nearest *near);
 

@@ -4,6 +4,7 @@
  * committed a change, and the causes of derived values. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
+#include "cli/handlers.h"
 #include "cli/live.h"
 #include "cli/log.h"
 #include "cli/missing.h"
@@ -98,7 +99,11 @@ static void print_node(const cli *c, hd_value node, bool of_cell) {
 
 static void print_answer(const cli *c, hd_value answer) {
     const char *cell = live_text(answer, "cell"), *value = live_text(answer, "value");
-    hd_value nodes = hd_value_at(answer, "nodes");
+    hd_value nodes = hd_value_at(answer, "nodes"), handler = hd_value_at(answer, "handler");
+    if (hd_value_exists(handler)) {
+        handlers_print(c, handler);
+        return;
+    }
     if (*cell && *value) {
         fputs(out_colour(c, COLOUR_BOLD), stdout);
         print_plain(stdout, cell);
@@ -112,10 +117,15 @@ static void print_answer(const cli *c, hd_value answer) {
         printf("and %" PRIu64 " nodes more\n", live_number(answer, "more"));
 }
 
-static bool says_something(hd_value answer) {
-    return *live_text(answer, "value") || hd_value_count(hd_value_at(answer, "nodes")) ||
-           !*live_text(answer, "cell");
-}
+/* What the program's answer means for what is asked next. */
+typedef struct said {
+    bool unserved; /* no program serves the file, and no message was printed */
+    bool known;    /* the program has said something of the cell */
+    bool absent;   /* and the cell has no value there */
+    bool handler;  /* it is a handler, or its stream: no cell that commits change */
+} said;
+
+static bool has_value(hd_value answer) { return strlen(live_text(answer, "value")) > strlen("-"); }
 
 static int ask_of(live *l, const char *name, hd_value *answer, bool *not_found) {
     hd_value of = hd_string(l->pool, name);
@@ -123,23 +133,34 @@ static int ask_of(live *l, const char *name, hd_value *answer, bool *not_found) 
                            not_found);
 }
 
-/* *unserved: no program serves the file, and no message was printed. *known: it has answered something. */
-static int ask_program(cli *c, bool *unserved, bool *known) {
+/* The program has no node of this name: the one that is meant, a handler, or what is near. */
+static int ask_again(live *l, const char *name, hd_value *answer) {
+    const char *meant = suggest_unique(l, name);
+    bool not_found = false;
+    if (meant) return ask_of(l, meant, answer, &not_found);
+    *answer = hd_object_set(l->pool, hd_object(), "nodes", hd_array());
+    return handlers_add(l, name, answer) ? CLI_OK : suggest_node(l, name);
+}
+
+static void note_answer(live *l, const char *name, hd_value *answer, said *what) {
+    what->absent = !has_value(*answer);
+    if (what->absent && *live_text(*answer, "cell")) handlers_add(l, name, answer);
+    what->handler = hd_value_exists(hd_value_at(*answer, "handler"));
+    what->known = what->handler || *live_text(*answer, "value") || !*live_text(*answer, "cell") ||
+                  hd_value_count(hd_value_at(*answer, "nodes"));
+}
+
+static int ask_program(cli *c, said *what) {
     live l;
     hd_value answer;
     bool not_found = false;
-    *known = false;
     int failed = live_open_quietly(c, &l, c->operands[0]);
     if (!failed) failed = ask_of(&l, c->operands[1], &answer, &not_found);
-    if (not_found) {
-        const char *meant = suggest_unique(&l, c->operands[1]);
-        not_found = false;
-        failed = meant ? ask_of(&l, meant, &answer, &not_found) : suggest_node(&l, c->operands[1]);
-    }
-    *known = !failed && says_something(answer);
-    if (*known && c->json) print_value(answer, HD_JSON_COMPACT);
-    else if (*known) print_answer(c, answer);
-    *unserved = l.unserved;
+    if (not_found) failed = ask_again(&l, c->operands[1], &answer);
+    if (!failed) note_answer(&l, c->operands[1], &answer, what);
+    if (what->known && c->json) print_value(answer, HD_JSON_COMPACT);
+    else if (what->known) print_answer(c, answer);
+    what->unserved = l.unserved;
     live_close(&l);
     return failed;
 }
@@ -147,7 +168,8 @@ static int ask_program(cli *c, bool *unserved, bool *known) {
 /* ---- What the file says -------------------------------------------------------------------- */
 
 /* The commits of the cell, and the event behind the newest handling among them. */
-static int print_commits(cli *c, log_query q, bool alone) {
+static int print_commits(cli *c, log_query q, const said *what) {
+    bool alone = what->unserved;
     uint64_t printed = 0;
     sender from = { 0 };
     q.seen = sender_note;
@@ -159,7 +181,8 @@ static int print_commits(cli *c, log_query q, bool alone) {
     }
     int failed = log_print(c, &q, &printed);
     if (!failed && !printed && !c->json)
-        printf("  none in the log: older ones have been folded into the documents\n");
+        printf("  none in the log%s\n",
+               what->absent ? "" : ": older ones have been folded into the documents");
     if (failed || !from.found) return failed;
     if (!c->json) putchar('\n');
     return sender_print(c, c->operands[0], &from);
@@ -175,15 +198,14 @@ static int check_cell(cli *c, log_query q) {
     return failed || commits ? failed : missing_in_file(c, q.file, c->operands[1], NULL, &exists);
 }
 
-/* `known`: the program has said something of the cell. */
-static int ask_file(cli *c, bool alone, bool known) {
+static int ask_file(cli *c, const said *what) {
     log_query q = { .file = c->operands[0], .limit = COMMITS };
     char *name = strdup(c->operands[1]);
     if (!name) return cli_fail(c, CLI_INTERNAL, NULL, "out of memory");
     log_split(name, &q);
     bool is_cell = q.id && *q.space; /* no file knows nodes */
-    int failed = is_cell && !known ? check_cell(c, q) : CLI_OK;
-    if (is_cell && !failed) failed = print_commits(c, q, alone);
+    int failed = is_cell && !what->known ? check_cell(c, q) : CLI_OK;
+    if (is_cell && !failed) failed = print_commits(c, q, what);
     free(name);
     return failed;
 }
@@ -197,15 +219,16 @@ static int no_cell(cli *c) {
 }
 
 static int run(cli *c) {
-    bool alone, known;
+    said what = { 0 };
     int failed;
     if (why_instance(c, &failed)) return failed;
-    failed = ask_program(c, &alone, &known);
+    failed = ask_program(c, &what);
+    bool alone = what.unserved;
     if (alone && !strchr(c->operands[1], '/')) return no_cell(c);
-    if (failed && !alone) return failed;
+    if (what.handler || (failed && !alone)) return failed;
     int unknown;
     if (alone && why_unknown(c, false, &unknown)) return unknown;
-    failed = ask_file(c, alone, known);
+    failed = ask_file(c, &what);
     if (!failed && alone && !c->json)
         cli_warn(c, "no running program serves %s; one that does tells which runs led here",
                  c->operands[0]);
@@ -220,14 +243,16 @@ const command command_why = {
     .least = 2,
     .most = 2,
     .summary = "why a value is what it is, or a node ran",
-    .text = "Of a cell: its value, the node that writes it, what made that run, and what made "
-            "that change, down to commits; then the last commits of the file that touched it. Of "
-            "a node (a name as heddle graph shows it, or #7): the same of its last run. Of an "
-            "instance of a "
-            "workflow (name/key): its status, and what its steps wait for.\n\n"
-            "Asks the program that serves FILE. If none does, it shows the commits in the file, "
-            "each with the node or session that made it and its causes. Values before and after "
-            "are known while the program traces (heddle trace --on).",
+    .text =
+        "Of a cell: its value, the node that writes it, what made that run, and what made "
+        "that change, down to commits; then the last commits of the file that touched it. Of "
+        "a node (a name as heddle graph shows it, or #7): the same of its last run. Of a handler "
+        "or its stream: what it has done; heddle streams tells more. Of an "
+        "instance of a "
+        "workflow (name/key): its status, and what its steps wait for.\n\n"
+        "Asks the program that serves FILE. If none does, it shows the commits in the file, "
+        "each with the node or session that made it and its causes. Values before and after "
+        "are known while the program traces (heddle trace --on).",
     .options = (const cli_option[]){ OPTIONS_LIVE, { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle why shop.db main/total", "how the total came about" },

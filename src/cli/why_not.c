@@ -5,7 +5,6 @@
 #include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/shown.h"
 #include "cli/suggest.h"
 #include "cli/workflow_why.h"
 #include <inttypes.h>
@@ -61,31 +60,12 @@ static void print_node(const cli *c, hd_value node) {
     fputs(out_colour(c, COLOUR_NONE), stdout);
 }
 
-/* Of a stream: what its events wait for is a question of its own. */
-static void print_handler(const cli *c, hd_value handler) {
-    const char *stream = live_text(handler, "stream"), *waits = live_text(handler, "waits_for");
-    uint64_t queued = live_number(handler, "queued");
-    char address[SHOWN_SIZE];
-    const char *file = shown(c->operands[0], address);
-    fputs(out_colour(c, COLOUR_BOLD), stdout);
-    print_plain(stdout, handler_name(handler));
-    printf("%s  handler, %" PRIu64 " handled, %" PRIu64 " refused\n", out_colour(c, COLOUR_NONE),
-           live_number(handler, "handled"), live_number(handler, "failed"));
-    if (queued) printf("  %" PRIu64 " in line: the first waits for %s\n", queued, waits);
-    else puts("  no event waits for it in the program");
-    printf("  %sIt runs when an event comes. What waits where, and why:\n    heddle streams %s\n",
-           out_colour(c, COLOUR_DIM), file);
-    printf("  What was sent:\n    heddle events %s --stream ", file);
-    print_plain(stdout, stream);
-    printf("%s\n", out_colour(c, COLOUR_NONE));
-}
-
 static void print_answer(const cli *c, hd_value answer) {
     const char *cell = live_text(answer, "cell");
     hd_value nodes = hd_value_at(answer, "nodes");
     hd_value handler = hd_value_at(answer, "handler");
     if (hd_value_exists(handler)) {
-        print_handler(c, handler);
+        handlers_print(c, handler);
     } else if (*cell && !hd_value_count(nodes)) {
         printf("no node writes ");
         print_plain(stdout, cell);
@@ -111,14 +91,6 @@ static int check_cell(live *l, const char *name, hd_value answer) {
     return missing_in_file(l->c, l->file, name, &near, &exists);
 }
 
-/* Adds "handler" to an answer without nodes, if a handler or its stream has this name. */
-static bool add_handler(live *l, const char *name, hd_value *answer) {
-    if (hd_value_count(hd_value_at(*answer, "nodes"))) return false;
-    hd_value handler = handlers_find(handlers_of(l), name);
-    if (hd_value_exists(handler)) *answer = hd_object_set(l->pool, *answer, "handler", handler);
-    return hd_value_exists(handler);
-}
-
 /* The program has no node of this name: the one that is meant, or what is near. */
 static int ask_again(live *l, const char *name, hd_value *answer) {
     const char *meant = suggest_unique(l, name);
@@ -126,7 +98,7 @@ static int ask_again(live *l, const char *name, hd_value *answer) {
     int failed;
     if (meant) return ask_of(l, meant, answer, &not_found);
     *answer = hd_object_set(l->pool, hd_object(), "nodes", hd_array());
-    if (add_handler(l, name, answer)) return CLI_OK;
+    if (handlers_add(l, name, answer)) return CLI_OK;
     return why_unknown(l->c, true, &failed) ? failed : suggest_node(l, name);
 }
 
@@ -139,7 +111,7 @@ static int run(cli *c) {
     failed = live_open_quietly(c, &l, c->operands[0]);
     if (!failed) failed = ask_of(&l, c->operands[1], &answer, &not_found);
     if (not_found) failed = ask_again(&l, c->operands[1], &answer);
-    else if (!failed && !add_handler(&l, c->operands[1], &answer))
+    else if (!failed && !handlers_add(&l, c->operands[1], &answer))
         failed = check_cell(&l, c->operands[1], answer);
     if (l.unserved) {
         live_close(&l);

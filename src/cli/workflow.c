@@ -104,18 +104,17 @@ static const char *message_of(hd_value error) {
     return hd_value_as_text(hd_value_index(hd_value_at(error, "args"), 0), "");
 }
 
-const char *flow_error_text(hd_value document, char *out, size_t size) {
+const char *flow_error_text(flow *f, hd_value document) {
     hd_value error = hd_value_at(document, "error"), place = hd_value_at(document, "failed_at");
     const char *message = message_of(error), *at = flow_text(place, "at");
-    const char *function = flow_text(place, "function");
-    out[0] = '\0';
-    if (!hd_value_exists(error)) return out;
-    size_t n = (size_t)snprintf(out, size, ": %.60s%s%.160s", flow_text(error, "$error"),
+    const char *node = flow_text(place, "node"), *function = flow_text(place, "function");
+    if (!hd_value_exists(error)) return "";
+    hd_value text = hd_string_f(f->s.pool, ": %s%s%s", flow_text(error, "$error"),
                                 *message ? ": " : "", message);
-    if (*flow_text(place, "node") && n < size)
-        snprintf(out + n, size - n, ", at %.60s%s%.40s%s%.80s%s", flow_text(place, "node"),
-                 *function ? " in " : "", function, *at ? " (" : "", at, *at ? ")" : "");
-    return out;
+    if (*node)
+        text = hd_string_f(f->s.pool, "%s, at %s%s%s%s%s%s", hd_value_as_text(text, ""), node,
+                           *function ? " in " : "", function, *at ? " (" : "", at, *at ? ")" : "");
+    return hd_value_as_text(text, "");
 }
 
 static const char *without(const char *text, const char *prefix) {

@@ -50,8 +50,8 @@ int flow_find(flow *f, const char *name, hd_value *ir, hd_value *document);
 const char *flow_text(hd_value v, const char *key); /* "" */
 uint64_t flow_number(hd_value v, const char *key);  /* 0 */
 bool flow_is_over(hd_value document);
-/* ": ValueError: too large, at charge (order.c:31)" of an instance's document; "" if it has no error. */
-const char *flow_error_text(hd_value document, char *out, size_t size);
+/* ": ValueError: too large, at charge (order.c:31)" of an instance's document, whole; "" if it has no error. */
+const char *flow_error_text(flow *f, hd_value document);
 
 /* "2026-11-16 12:03:04", local time; without the day if that is today. */
 #define WHEN_TEXT 32

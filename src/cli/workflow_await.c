@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REDRAW_NS = 200000000 };
+/* How often it draws, and how often it looks whether a program runs the instance. */
+enum { REDRAW_NS = 200000000, RUNNER_NS = 1000000000 };
 
 typedef struct waiting {
     flow *f;
@@ -23,6 +24,7 @@ typedef struct waiting {
     hd_cell cell;
     hd_pool *pool; /* of the document that is looked at; cleared each time */
     uint64_t end_ns;
+    uint64_t runner_ns; /* when it looks for the program that runs the instance */
     bool changed;
 } waiting;
 
@@ -50,9 +52,7 @@ static int print_result(flow *f, const char *id, hd_value doc) {
     }
     if (strcmp(status, "done") == 0) return CLI_OK;
     if (f->s.c->json) return CLI_CONFLICT;
-    char words[300];
-    return cli_fail(f->s.c, CLI_CONFLICT, NULL, "%s is %s%s", id, status,
-                    flow_error_text(doc, words, sizeof words));
+    return cli_fail(f->s.c, CLI_CONFLICT, NULL, "%s is %s%s", id, status, flow_error_text(f, doc));
 }
 
 static int out_of_time(const waiting *w, const char *id) {
@@ -68,6 +68,20 @@ static void rest(waiting *w) {
     store_wait_until(&w->f->s, next < w->end_ns ? next : w->end_ns);
 }
 
+/* Whether a program runs the instance, as the leases tell. Where no tree is drawn, a line says once that none does. */
+static void look_for_runner(waiting *w, hd_value doc) {
+    int64_t pid;
+    flow f = *w->f; /* with a pool that is gone afterwards: this may go on for days */
+    bool said = w->t.orphan;
+    if (clock_ns() < w->runner_ns || flow_is_over(doc)) return;
+    w->runner_ns = clock_ns() + RUNNER_NS;
+    if (hd_pool_open(hd_runtime_heap(f.s.rt), &f.s.pool)) return;
+    w->t.orphan = !flow_runner(&f, &pid);
+    hd_pool_close(f.s.pool);
+    if (w->t.orphan && !said && w->t.lines)
+        cli_warn(w->f->s.c, "no program runs %s; the next one goes on with it", w->t.id);
+}
+
 static int wait_for_end(waiting *w, const char *id, hd_value *doc) {
     for (w->changed = true;;) {
         if (w->changed) {
@@ -76,6 +90,7 @@ static int wait_for_end(waiting *w, const char *id, hd_value *doc) {
             *doc = hd_read(w->f->s.rt, w->pool, w->cell);
             if (!tree_look(&w->t, *doc)) return CLI_INTERNAL;
         }
+        look_for_runner(w, *doc);
         tree_draw(&w->t, *doc);
         if (flow_is_over(*doc)) return CLI_OK;
         if (interrupted()) return interrupted_status();
@@ -139,7 +154,7 @@ const command command_workflow_await = {
         "Shows what an instance (name/key) does until it is over, and prints its result. On a "
         "terminal a tree of steps is drawn anew as they begin and end; elsewhere each is a line on "
         "stderr. It runs nothing: the program with the engine does, and may be started "
-        "meanwhile.\n\n"
+        "meanwhile; the command says when no program runs the instance.\n\n"
         "The exit status is 0 if the instance is done, 3 if it failed, stalled or was cancelled.",
     .options = (const cli_option[]){ OPTIONS_AWAIT, OPTION_SPACE, { NULL, NULL, NULL } },
     .examples =

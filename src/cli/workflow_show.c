@@ -18,10 +18,10 @@ static void print_field(const cli *c, const char *name, hd_value v) {
     print_value(v, HD_JSON_COMPACT);
 }
 
-static void print_error(const cli *c, hd_value doc) {
-    char words[400];
-    if (!*flow_error_text(doc, words, sizeof words)) return;
-    print_label(c, "error");
+static void print_error(flow *f, hd_value doc) {
+    const char *words = flow_error_text(f, doc);
+    if (!*words) return;
+    print_label(f->s.c, "error");
     print_plain(stdout, words + strlen(": "));
     putchar('\n');
 }
@@ -68,7 +68,7 @@ static int show(flow *f, hd_value ir, hd_value doc) {
     print_field(f->s.c, "variables", flow_variables(f->s.pool, doc));
     print_field(f->s.c, "signals", hd_value_at(doc, "signals"));
     print_field(f->s.c, "result", flow_readable(f->s.pool, hd_value_at(doc, "result"), doc));
-    print_error(f->s.c, doc);
+    print_error(f, doc);
     if (!hd_value_exists(ir)) return CLI_OK;
     int failed = tree_open(f->s.c, &t, &f->s, ir, f->id);
     t.told = why_steps(f, doc);

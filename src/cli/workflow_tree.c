@@ -377,7 +377,8 @@ void tree_draw(tree *t, hd_value document) {
     uint64_t now = t->over && ended ? ended : wall_ms();
     int width = name_columns(t, screen_width());
     char span[SPAN_TEXT];
-    size_t most = screen_rows() - 3, shown = t->count < most ? t->count : most;
+    bool orphan = t->orphan && !t->over;
+    size_t most = screen_rows() - 3 - orphan, shown = t->count < most ? t->count : most;
     if (!t->c->progress) return;
     if (t->drawn) fprintf(stderr, "\033[%uA\033[J", t->drawn);
     fputs(err_colour(t->c, COLOUR_BOLD), stderr);
@@ -385,8 +386,11 @@ void tree_draw(tree *t, hd_value document) {
     fprintf(stderr, "%s  ", err_colour(t->c, COLOUR_NONE));
     print_status(t->c, stderr, flow_text(document, "status"), true);
     fprintf(stderr, "  %s\n", span_text(began && now > began ? now - began : 0, span));
+    if (orphan)
+        fprintf(stderr, "  %sno program runs it%s; the next one goes on with it\n",
+                err_colour(t->c, COLOUR_YELLOW), err_colour(t->c, COLOUR_NONE));
     for (size_t i = 0; i < shown; i++) print_row(t, &t->rows[i], stderr, now, width);
     if (shown < t->count) fprintf(stderr, "  and %zu more\n", t->count - shown);
-    t->drawn = (unsigned)shown + 1 + (shown < t->count);
+    t->drawn = (unsigned)shown + 1 + orphan + (shown < t->count);
     fflush(stderr);
 }

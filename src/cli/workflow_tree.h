@@ -48,6 +48,7 @@ typedef struct tree {
     tree_step *steps;
     size_t step_count, step_capacity;
     hd_value told;  /* its open steps, as why_steps gives them; absent: only the document tells */
+    bool orphan;    /* no program runs the instance; set by the caller, for the drawing */
     bool over;      /* the instance is */
     bool looked;    /* at a document */
     bool lines;     /* says what happens in lines on stderr */

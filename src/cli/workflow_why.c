@@ -309,7 +309,7 @@ static void print_step(question *q, hd_value step) {
 static void print_head(question *q) {
     const cli *c = q->f.s.c;
     hd_value doc = q->document;
-    char when[WHEN_TEXT], words[300];
+    char when[WHEN_TEXT];
     int64_t pid;
     const char *status = flow_text(doc, "status");
     uint64_t at = flow_number(doc, flow_is_over(doc) ? "finished" : "started");
@@ -318,7 +318,7 @@ static void print_head(question *q) {
     printf("%s is ", out_colour(c, COLOUR_NONE));
     print_status(c, stdout, status, true);
     if (at) printf(", %s %s", flow_is_over(doc) ? "since" : "started", when_text(at, when));
-    print_plain(stdout, flow_error_text(doc, words, sizeof words));
+    print_plain(stdout, flow_error_text(&q->f, doc));
     putchar('\n');
     if (strcmp(status, "queued") == 0)
         printf("  it begins when a program runs the workflows of the store\n");

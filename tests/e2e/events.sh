@@ -62,6 +62,10 @@ check "a receipt tells its stream and the id of the sender" holds handled_json
 check "--stream leaves others out" gives 0 "" events live.db --stream main/other
 few() { test "$("$heddle" events live.db --limit 2 --json | wc -l)" = 2; }
 check "--limit" holds few
+ordered() { for n in 1 2 3 4 5 6 7 8; do "$heddle" send order.db main/buy $n --id "o$n" >/dev/null; done
+    "$heddle" events order.db --json | grep -o '"payload":[0-9]' | tr -dc 0-9 | grep -qx 87654321 &&
+    "$heddle" events order.db --limit 3 --json | grep -o '"payload":[0-9]' | tr -dc 0-9 | grep -qx 876; }
+check "the newest come first, and --limit keeps them" holds ordered
 check "an id that is not there is said to be" fails 2 'there is no event "nobody"' events live.db --id nobody
 
 streams() { "$heddle" streams live.db >out.txt && grep -qE "^main/greet  handler greeter in greeter \([0-9]+\), [0-9]+ handled, 1 refused$" out.txt &&
@@ -92,6 +96,9 @@ check "stats --json too" holds prints '"handlers":\[{' stats live.db --json
 check "why-not of a stream leads to streams" holds prints "heddle streams live.db" why-not live.db main/greet
 check "by its handler's name, too" holds prints "heddle events live.db --stream main/greet" why-not live.db greeter
 check "or the last part of its name" holds prints "^main/relay  handler" why-not live.db relay
+check "why of a stream leads to streams" holds prints "heddle streams live.db" why live.db main/greet
+check "and tells nothing of the log" holds sh -c '! "$0" why live.db main/greet | grep "in the log"' "$heddle"
+check "why by its handler's name, too" holds prints "heddle events live.db --stream main/greet" why live.db greeter
 check "why-not of a misspelt stream" fails 2 "Did you mean main/greet" why-not live.db main/grreet
 check "why-not of a misspelt cell" fails 2 "Did you mean main/greeted" why-not live.db main/greetedd
 check "why-not of a cell that is there" holds prints "only commits change it" why-not live.db main/greeted
@@ -163,3 +170,22 @@ check "an id of nothing is a slip, not a defect" fails 1 "id of an event" send s
 
 check "a slip in a payload is told" fails 4 "a key in quotes" send none.db main/buy '{bad'
 check_file "and leaves no file behind" holds test ! -e none.db
+
+# A program that ends before it has answered: the event is posted all the same.
+mute() {
+    python3 -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.bind("mute.db-live-%d" % os.getpid()); s.listen()
+print("ready", flush=True)
+while True: s.accept()[0].close()' >mute &
+    mute=$!
+    until_true grep -q ready mute
+    "$heddle" send mute.db main/buy 1 >id 2>err
+    sent=$?
+    kill $mute
+    wait $mute 2>/dev/null
+    cat err
+    [ $sent = 0 ] && [ ! -s err ] && "$heddle" events mute.db --json | grep -q "\"id\":\"$(cat id)\""
+}
+"$heddle" set mute.db main/first 1
+check_file "send says nothing of a program that ends before it answers" holds mute

@@ -75,13 +75,12 @@ import os, pty, sys
 child, fd = pty.fork()
 if not child:
     os.execv(sys.argv[1], sys.argv[1:])
-text = b""
 try:
     while piece := os.read(fd, 4096):
-        text += piece
+        sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush() # for a check that looks on
 except OSError: # the child is gone
-    pass
-sys.stdout.buffer.write(text)' "$heddle" "$@"
+    pass' "$heddle" "$@"
 }
 
 on_terminal() {

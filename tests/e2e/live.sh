@@ -33,6 +33,7 @@ settled() { "$heddle" why shop.db main/parity | grep -q 'main/parity is "even"';
 check "it settles" holds until_true settled
 
 check "graph: nodes in order, with what they read" holds prints "reads   main/price, main/count" graph shop.db
+check_file "streams: there are no handlers" gives 0 "the program has no handlers, and no event waits" streams shop.db
 check "graph --dot is for Graphviz" holds prints "^digraph heddle" graph shop.db --dot
 check "graph --json has nodes and edges" holds sh -c \
     '"$0" graph shop.db --json | python3 -c "import json, sys; g = json.load(sys.stdin); assert any(n[\"name\"] == \"total\" for n in g[\"nodes\"]) and g[\"edges\"]"' "$heddle"

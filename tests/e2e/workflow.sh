@@ -108,6 +108,7 @@ check "show: somebody runs it" holds sh -c '! "$0" workflow show p.db passed/k |
 kill -9 "$pid"; wait "$pid" 2>/dev/null
 check "show: nobody runs it" holds until_true says "no program runs it (process $pid has ended)" show p.db passed/k
 check "workflow why: the same" holds until_true says "no program runs it (process $pid has ended)" why p.db passed/k
+check "await: the same" fails 6 "no program runs passed/k; the next one goes on with it" workflow await p.db passed/k --timeout 0.1
 check "why-not of an instance that there is not" fails 2 "there is no instance passed/n" why-not p.db passed/n
 check "why-not of an unknown workflow: what is near" fails 2 "Did you mean passed/k" why-not p.db pased/k
 check "the key is kept where only the workflow is near" fails 2 "Did you mean passed/zebra" why-not p.db pased/zebra
@@ -123,6 +124,12 @@ start_flow_shop w.db
 check "a failed instance has its exception and a status of its own" fails 3 "fails/f is failed: ValueError: it does not work" workflow await w.db fails/f --timeout 20 --quiet
 check "--json has it on stdout" holds sh -c '"$0" workflow await w.db fails/f --json | grep -q "\"status\":\"failed\""' "$heddle"
 check "and where it failed" holds says "error  *ValueError: it does not work, at try" show w.db fails/f
+words=$(python3 -c 'print("many words " * 25 + "end")')
+sed "s/\"fails\"/\"wordy\"/; s/\"args\": \[\]/\"args\": [\"$words\"]/" "$irs/fails.json" >wordy.json
+flow register w.db wordy.json >/dev/null
+flow start w.db wordy --key w --await >/dev/null 2>&1
+check "show: a long error is whole" holds says "error  *ValueError: $words, at try" show w.db wordy/w
+check "why-not: the same" holds says "is failed.*: ValueError: $words, at try" why-not w.db wordy/w
 check "show: the step that failed" holds says "^  failed  *fail #try" show w.db fails/f
 check "show: what is done, of one that is over" holds says "^  done  *fetch_items" show w.db data_pipeline/one
 check_file "start of nothing makes no store" fails 2 "there is no file new.db" workflow start new.db steps
@@ -156,9 +163,10 @@ flow start w.db steps '{"count": 60}' --key t >/dev/null
 watched() {
     terminal workflow await w.db steps/t >tree.out 2>&1 &
     looker=$!
+    until_true grep -q "no program runs it" tree.out
     start_flow_shop w.db
     wait "$looker"
-    grep -q "done .*slow" tree.out || { cat tree.out; false; }
+    grep -q "no program runs it.*; the next one goes on with it" tree.out && grep -q "done .*slow" tree.out || { cat tree.out; false; }
 }
 if python3 -c 'import os; os.openpty()' 2>/dev/null; then
     check "on a terminal await draws a tree of steps" holds watched

@@ -7,7 +7,8 @@
  * Of a store on a server the sockets are ./live.sock and ./workers.sock, in the checks of the command (HD_E2E).
  *
  * Actions: the seed's fetch_items, process_item, validate_chunk, aggregate_chunk, finalize; echo, which returns its
- * first argument; slow, which takes a while; fail, which raises ValueError. */
+ * first argument; slow, which takes a while; fail, which raises ValueError, with its argument
+ * if it has one. */
 #define _POSIX_C_SOURCE 200809L
 #include <heddle.h>
 #include <heddle/inspect.h>
@@ -88,9 +89,9 @@ static hd_status slow(hd_action *a, hd_value args, void *ctx) {
 }
 
 static hd_status fail(hd_action *a, hd_value args, void *ctx) {
-    (void)args;
     note(ctx);
-    return hd_action_raise(a, "ValueError", "it does not work");
+    return hd_action_raise(a, "ValueError", "%s",
+                           hd_value_as_text(hd_value_index(args, 0), "it does not work"));
 }
 
 static int stop(hd_runtime *rt, const hd_error *error) {

@@ -333,7 +333,7 @@ async def supervise(store: Store, target: str, processes: int, room: int, queues
         command = [sys.executable, "-m", "heddle", "worker", target, "--child", path, "--room", str(room)]
         for queue in queues or ():
             command += ["--queue", queue]
-        print(f"heddle-worker: {processes} processes at {path}", flush=True)
+        print(f"heddle-worker: {processes} process{'' if processes == 1 else 'es'} at {path}", flush=True)
         await asyncio.gather(*(_keep_one(command, stopping, children) for _ in range(processes)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ def workers(path, *options):
     process = subprocess.Popen([sys.executable, "-m", "heddle", "worker", "shop:store", *options], cwd=PROGRAMS, env=environment,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        assert "processes at" in process.stdout.readline(), process.stderr.read()
+        assert re.search("process(es)? at ", process.stdout.readline()), process.stderr.read()
         yield process
     finally:
         process.terminate()

@@ -146,12 +146,14 @@ static void end_cut(char *out, cut_text *c) {
 
 void trace_summary(hd_value v, char *out, size_t size) {
     cut_text c = { out, size - 1, false };
+    size_t count = hd_value_count(v);
+    const char *plural = count == 1 ? "" : "s";
     assert(size >= 16);
     switch (hd_value_kind(v)) {
     case HD_KIND_ABSENT: snprintf(out, size, "-"); return;
     case HD_KIND_FAILED: snprintf(out, size, "!%s", hd_status_name(hd_value_status(v))); return;
-    case HD_KIND_ARRAY: snprintf(out, size, "[%zu items]", hd_value_count(v)); return;
-    case HD_KIND_OBJECT: snprintf(out, size, "{%zu keys}", hd_value_count(v)); return;
+    case HD_KIND_ARRAY: snprintf(out, size, "[%zu item%s]", count, plural); return;
+    case HD_KIND_OBJECT: snprintf(out, size, "{%zu key%s}", count, plural); return;
     default: break;
     }
     hd_json_write(v, HD_JSON_COMPACT, put_cut, &c);
