@@ -12,11 +12,12 @@ void (*world_called)(uint64_t calls);
 
 /* ---- A store with an engine --------------------------------------------------------------------- */
 
-static hd_status one(hd_action *a, hd_value args, void *ctx) {
+/* Each result differs from the one before: a variable that has a value already is not stored again. */
+static hd_status next(hd_action *a, hd_value args, void *ctx) {
     (void)args, (void)ctx;
     world_calls++;
     if (world_called) world_called(world_calls);
-    return hd_action_return(a, hd_int(NULL, 1));
+    return hd_action_return(a, hd_int(NULL, 1000 + (int64_t)(world_calls % 1000)));
 }
 
 void bench_file_name(char out[512], const char *name) {
@@ -46,7 +47,7 @@ bool world_start_with(workflow_world *w, bench *b, const char *file, const char 
         hd_engine_open(w->rt, NULL, &w->engine, &error) ||
         hd_pool_open(hd_runtime_heap(w->rt), &w->pool) ||
         hd_action_register(w->engine,
-                           &(hd_action_spec){ .name = "one", .fn = one, .here = true })) {
+                           &(hd_action_spec){ .name = "next", .fn = next, .here = true })) {
         bench_wrong(b, "an engine on %s: %s", file ? file : "memory", error.message);
         return false;
     }
@@ -86,7 +87,7 @@ static void write_edges(FILE *out, int count) {
     for (int i = 1; i < count; i++) fprintf(out, ",[\"n%d\",\"n%d\"]", i - 1, i);
 }
 
-#define ACTION_ONE "\"kind\":\"ACTION\",\"action\":\"one\",\"into\":[\"name\",\"r\"]}"
+#define ACTION_NEXT "\"kind\":\"ACTION\",\"action\":\"next\",\"into\":[\"name\",\"r\"]}"
 
 void world_sequence_of(workflow_world *w, const char *name, const char *action, int steps) {
     char *text;
@@ -111,7 +112,7 @@ void world_sequence_of(workflow_world *w, const char *name, const char *action, 
 }
 
 void world_sequence(workflow_world *w, const char *name, int steps) {
-    world_sequence_of(w, name, "one", steps);
+    world_sequence_of(w, name, "next", steps);
 }
 
 void world_wide(workflow_world *w, const char *name, int nodes) {
@@ -121,7 +122,7 @@ void world_wide(workflow_world *w, const char *name, int nodes) {
     fprintf(
         out,
         "{\"heddle\":1,\"name\":\"%s\",\"functions\":[{\"name\":\"run\",\"nodes\":[{\"id\":\"in\","
-        "\"kind\":\"ENTRY\"},{\"id\":\"first\"," ACTION_ONE,
+        "\"kind\":\"ENTRY\"},{\"id\":\"first\"," ACTION_NEXT,
         name);
     write_line(out, ",{\"id\":\"n%d\",\"kind\":\"CALC\",\"do\":[]}", nodes);
     fprintf(out,
@@ -148,9 +149,9 @@ void world_fan(workflow_world *w) {
     use_nodes(
         w, "fan",
         "{\"id\":\"fan\",\"kind\":\"FAN_HEAD\",\"over\":[\"call\",\"range\",[[\"name\",\"n\"]]],"
-        "\"into\":[\"name\",\"i\"]},{\"id\":\"one\"," ACTION_ONE ",{\"id\":\"all\",\"kind\":"
+        "\"into\":[\"name\",\"i\"]},{\"id\":\"one\"," ACTION_NEXT ",{\"id\":\"all\",\"kind\":"
         "\"BARRIER\",\"give\":[\"name\",\"r\"],\"into\":[\"name\",\"all\"]},{\"id\":\"out\","
-        "\"kind\":\"RETURN\",\"value\":[\"call\",\"sum\",[[\"name\",\"all\"]]]}",
+        "\"kind\":\"RETURN\",\"value\":[\"call\",\"len\",[[\"name\",\"all\"]]]}",
         "[\"in\",\"fan\"],[\"fan\",\"one\",\"ELEM\"],[\"one\",\"all\",\"JOIN\"],[\"all\","
         "\"out\"]");
 }
@@ -159,7 +160,7 @@ void world_loop(workflow_world *w) {
     use_nodes(
         w, "loop",
         "{\"id\":\"head\",\"kind\":\"LOOP_HEAD\",\"over\":[\"call\",\"range\",[[\"name\",\"n\"]]]"
-        ",\"into\":[\"name\",\"i\"]},{\"id\":\"one\"," ACTION_ONE
+        ",\"into\":[\"name\",\"i\"]},{\"id\":\"one\"," ACTION_NEXT
         ",{\"id\":\"out\",\"kind\":\"RETURN\",\"value\":[\"name\",\"n\"]}",
         "[\"in\",\"head\"],[\"head\",\"one\",\"CONTINUE\"],[\"head\",\"out\",\"BREAK\"],["
         "\"one\",\"head\",\"BACK\"]");
