@@ -1,7 +1,7 @@
 /* events.c -- posted events that wait or have failed, and receipts of those that were handled.
  *
- * The store lists them by their ids. The command notes the time of each, sorts, and reads those again that it prints: it
- * holds no payloads. */
+ * The store lists them by their ids. The command notes the time of each, sorts them, and reads those again that it
+ * prints: it holds no payloads. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/commands.h"
 #include "cli/letter.h"

@@ -26,8 +26,8 @@ typedef enum letter_kinds { LETTERS_WAITING = 1, LETTERS_RECEIPTS = 2 } letter_k
 /* Calls fn for each of the kinds asked for, in all spaces. False stops. */
 typedef bool (*letter_fn)(const letter *l, void *ctx);
 hd_status letter_each(store *s, int kinds, letter_fn fn, void *ctx);
-/* Calls fn for one that letter_each has shown: of `l` its space, id, document, seq and `waiting` are used. One that is gone is
- * left out. Whether to go on. */
+/* Calls fn for one that letter_each has shown: of `l` its space, id, document, seq and `waiting` are used. One that is
+ * gone is left out. Returns whether to go on. */
 bool letter_again(store *s, letter l, letter_fn fn, void *ctx);
 
 /* Whether `text` names it: its id, the beginning of it (at least 8 characters), or the sender's own. */

@@ -516,12 +516,12 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
         at = status ? HD_PATH_ROOT : next;
     }
     if (status) return status;
-    if (hd_value_exists(t->whole)) status = write_whole(t, kinds[how], at, value);
-    else if (length == 1 && how != DOC_APPEND)
+    bool whole = hd_value_exists(t->whole);
+    if (!whole && length == 1 && how != DOC_APPEND)
         return keep_key(t, at, how == DOC_REMOVE ? (hd_value){ 0 } : value);
-    else status = write_keys(t, HD_OK);
-    if (!status && !hd_value_exists(t->whole))
-        status = tx_write_path(t->tx, kinds[how], t->doc, at, value);
+    if (!whole) status = write_keys(t, HD_OK); /* operations keep their order */
+    if (whole) status = write_whole(t, kinds[how], at, value);
+    else if (!status) status = tx_write_path(t->tx, kinds[how], t->doc, at, value);
     if (at != HD_PATH_ROOT) path_unref(heap, at);
     return status;
 }

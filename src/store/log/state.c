@@ -278,10 +278,11 @@ static hd_status follow_checkpoint(writer *w) {
     if (status) return status;
     if (checkpoint > w->row) return HD_RESYNC;
     if (checkpoint != w->checkpoint) {
+        /* Rows are taken as equally long: the lengths of those that are left are not known. */
         uint64_t rows = w->row - w->checkpoint, left = w->row - checkpoint;
         w->checkpoint = checkpoint;
         tail_trim(&w->tail, checkpoint);
-        w->tail.bytes = rows > left ? w->tail.bytes / rows * left : w->tail.bytes; /* about */
+        w->tail.bytes = rows > left ? w->tail.bytes / rows * left : w->tail.bytes;
     }
     return s->ops->get_number(s, LOG_KEPT, &w->kept);
 }

@@ -126,9 +126,8 @@ typedef struct writer {
     bool staying;     /* others can see that we live */
     uint64_t beat_ns; /* when to say so again */
     undo undo;        /* of an optimistic store */
-    uint64_t
-        there;    /* the store has rows up to this one, or had: our runtime has been told of them */
-    uint64_t own; /* the last row that we have appended */
+    uint64_t there;   /* the last row that our runtime has been told of */
+    uint64_t own;     /* the last row that we have appended */
     bool behind;  /* others have appended, or our append may have been lost: read before judging */
     bool abreast; /* what is judged now is judged on a snapshot that has been read to its end */
     uint32_t attempts; /* failures in a row */

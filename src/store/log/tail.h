@@ -27,7 +27,9 @@ typedef struct tail {
     const hd_env *env;
     VEC(tail_doc) docs;
     table by_name;
-    uint64_t bytes;   /* of log text since the checkpoint; the owner counts it */
+    /* Of log text since the checkpoint, by which the owner decides when to fold: an estimate, and lowered where another
+     * process folds (0432). */
+    uint64_t bytes;
     uint64_t trimmed; /* nothing is kept of rows up to here */
 } tail;
 

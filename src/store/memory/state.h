@@ -49,8 +49,7 @@ struct hd_memory {
     basis basis;     /* rows about nodes */
     list attached;
     uint32_t attached_count;
-    bool
-        untold; /* one runtime is left, and has not been told of all that others did before they left */
+    bool untold; /* one runtime is left, and has not heard of all commits of those that left */
     uint64_t confirmed; /* commits taken the short way; see head_space.stamp */
 
     VEC(logged) log;
