@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "on_server.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,4 +31,22 @@ hd_runtime *open_store(on_server *o) {
     hd_error error = { 0 };
     if (hd_open(o->url, NULL, &rt, &error)) bench_wrong(o->b, "open: %s", error.message);
     return rt;
+}
+
+server_counts count_server(on_server *o) {
+    double found[3] = { 0 };
+    (void)poll(NULL, 0, 200);
+    if (!raw_pg_ask(o->pg, "select pg_stat_force_next_flush()", NULL, 0) || /* of our own */
+        !raw_pg_ask(
+            o->pg,
+            "select pg_current_wal_insert_lsn() - '0/0', (select wal_sync from pg_stat_wal),"
+            " (select sum(xact_commit + xact_rollback) from pg_stat_database)",
+            found, 3))
+        bench_wrong(o->b, "the server's counts cannot be read");
+    return (server_counts){ found[0], found[1], found[2] };
+}
+
+server_counts counts_since(server_counts before, server_counts after) {
+    return (server_counts){ after.wal_bytes - before.wal_bytes, after.syncs - before.syncs,
+                            after.transactions - before.transactions };
 }

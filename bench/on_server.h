@@ -19,6 +19,15 @@ void drop_store(on_server *o);
 /* NULL after a line of bench_wrong. */
 hd_runtime *open_store(on_server *o);
 
+/* What the server has counted so far. */
+typedef struct server_counts {
+    double wal_bytes, syncs, transactions;
+} server_counts;
+/* A process on the server adds its numbers when it ends: this waits for those that are about to. */
+server_counts count_server(on_server *o);
+/* What was counted between the two. */
+server_counts counts_since(server_counts before, server_counts after);
+
 int compare_doubles(const void *a, const void *b);
 
 /* ---- postgres_processes.c: what several processes do on one store */

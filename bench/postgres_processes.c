@@ -109,13 +109,43 @@ static void write_in_child(on_server *o, int writer, int start, int out) {
     _exit(0);
 }
 
-/* Commits a second of so many writers together; *least: of the slowest, as a part of the fastest. */
-static double write_together(on_server *o, int writers, double *least) {
+/* What writers did together. */
+typedef struct together {
+    double commits_s, least; /* of the slowest, as a part of the fastest */
+    double commits, groups;  /* rows of the log */
+    server_counts cost;
+} together;
+
+static double count_rows(on_server *o) {
+    char sql[128];
+    double last = 0;
+    snprintf(sql, sizeof sql, "select max(row) from %s.log", o->schema);
+    if (!raw_pg_ask(o->pg, sql, &last, 1)) bench_wrong(o->b, "the log cannot be read");
+    return last;
+}
+
+/* Adds up what the writers tell, when each has told that it is ready and when it has ended. */
+static void hear_writers(together *t, int writers, int start, int out) {
+    uint64_t commits, fewest = UINT64_MAX, most = 0;
+    for (int i = 0; i < 2 * writers; i++) {
+        if (i == writers) close(start); /* all are ready */
+        if (read(out, &commits, sizeof commits) != sizeof commits) break;
+        if (i < writers) continue;
+        t->commits += (double)commits;
+        if (commits < fewest) fewest = commits;
+        if (commits > most) most = commits;
+    }
+    t->least = most ? (double)fewest / (double)most : 0;
+    t->commits_s = t->commits * 1000 / WRITE_MS;
+}
+
+static together write_together(on_server *o, int writers) {
     int start[2], out[2];
-    uint64_t commits, fewest = UINT64_MAX, most = 0, all = 0;
+    together t = { 0 };
     name_store(o);
     hd_runtime *rt = open_store(o);
-    if (!rt || hd_close(rt) || pipe(start) || pipe(out)) return 0;
+    if (!rt || hd_close(rt) || pipe(start) || pipe(out)) return t;
+    server_counts before = count_server(o);
     for (int i = 0; i < writers; i++)
         if (fork() == 0) {
             close(start[1]);
@@ -123,35 +153,34 @@ static double write_together(on_server *o, int writers, double *least) {
         }
     close(start[0]);
     close(out[1]);
-    for (int i = 0; i < 2 * writers; i++) {
-        if (i == writers) close(start[1]); /* all are ready */
-        if (read(out[0], &commits, sizeof commits) != sizeof commits) break;
-        if (i < writers) continue;
-        all += commits;
-        if (commits < fewest) fewest = commits;
-        if (commits > most) most = commits;
-    }
+    hear_writers(&t, writers, start[1], out[0]);
     close(out[0]);
     for (int i = 0; i < writers; i++) wait(NULL);
+    t.cost = counts_since(before, count_server(o));
+    t.groups = count_rows(o);
     drop_store(o);
-    *least = most ? (double)fewest / (double)most : 0;
-    return (double)all * 1000 / WRITE_MS;
+    return t;
 }
 
 void bench_four_writers(on_server *o) {
-    double least;
-    double alone = write_together(o, 1, &least), four = write_together(o, WRITERS, &least);
-    bench_report(o->b, &(bench_row){ .name = "postgres/four-writers",
-                                     .n = WRITERS,
-                                     .value = four,
-                                     .unit = "commits/s",
-                                     .rate = true,
-                                     .peer = "one writer",
-                                     .peer_value = alone,
-                                     .must = bench_ratio_at_most(2) });
+    together alone = write_together(o, 1), four = write_together(o, WRITERS);
+    bench_report(
+        o->b, &(bench_row){
+                  .name = "postgres/four-writers",
+                  .n = WRITERS,
+                  .value = four.commits_s,
+                  .unit = "commits/s",
+                  .rate = true,
+                  .peer = "one writer",
+                  .peer_value = alone.commits_s,
+                  .must = bench_ratio_at_most(2),
+                  .counts = { { "commits per group", four.commits / four.groups },
+                              { "transactions per group", four.cost.transactions / four.groups },
+                              { "syncs per group", four.cost.syncs / four.groups },
+                              { "WAL bytes per commit", four.cost.wal_bytes / four.commits } } });
     bench_report(o->b, &(bench_row){ .name = "postgres/four-writers-slowest",
                                      .n = WRITERS,
-                                     .value = least,
+                                     .value = four.least,
                                      .unit = "of fastest",
                                      .must = bench_at_least(0.33) });
 }

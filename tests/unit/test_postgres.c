@@ -236,12 +236,12 @@ static void a_server_may_refuse_to_listen(void **state) {
 
 /* What the server means to do, if it has one plan for all parameters. */
 static bool reads_by_index(conn *c, pg_sql which) {
-    static const char *const types[] = { "", "(bigint)", "", "(bigint, bigint, text)" };
-    static const char *const values[] = { "", "(1)", "", "(1, 1, 'x')" };
+    static const char *const types[] = { "", "(bigint)", "", "", "(bigint, bigint, text, text)" };
+    static const char *const values[] = { "", "(1)", "", "", "(1, 1, 'x', 'on')" };
     const pg_statement *s = &pg_statements[which];
     char sql[2000];
     size_t n = strlen(s->types);
-    assert_true(!strcmp(s->types, "n") || !strcmp(s->types, "nnt"));
+    assert_true(!strcmp(s->types, "n") || !strcmp(s->types, "nntt"));
     snprintf(sql, sizeof sql, "prepare p%s as %s", types[n], s->text);
     c->pq.PQclear(conn_exec(c, sql));
     snprintf(sql, sizeof sql, "explain execute p%s", values[n]);
@@ -266,6 +266,33 @@ static void statements_of_a_commit_read_by_index(void **state) {
     c->pq.PQclear(conn_exec(c, "set plan_cache_mode to force_generic_plan"));
     for (size_t i = 0; i < sizeof often / sizeof *often; i++)
         assert_true(reads_by_index(c, often[i]));
+    close_world(&w);
+}
+
+/* ---- what is waited for */
+
+/* The synchronous_commit with which a transaction would end that appends row 1. */
+static void assert_append_waits(conn *c, const char *expected) {
+    PGresult *r = conn_exec(c, "begin; execute p(1, 1, 'x', 'local'); show synchronous_commit");
+    assert_non_null(r);
+    assert_string_equal(word_at(c, r, 0, 0), expected);
+    c->pq.PQclear(r);
+    c->pq.PQclear(conn_exec(c, "commit"));
+}
+
+/* A row that was added is waited for as the server's administrator wants it; a race that was lost is not. */
+static void only_a_row_that_was_added_is_waited_for(void **state) {
+    world w;
+    char sql[2000];
+    open_world(&w);
+    conn *c = conn_of(w.writing);
+    c->pq.PQexitPipelineMode(c->c);
+    assert_string_equal(c->waits, "on");
+    snprintf(sql, sizeof sql, "prepare p(bigint, bigint, text, text) as %s",
+             pg_statements[PG_LOG_APPEND].text);
+    c->pq.PQclear(conn_exec(c, sql));
+    assert_append_waits(c, "local");
+    assert_append_waits(c, "off");
     close_world(&w);
 }
 
@@ -395,6 +422,7 @@ int main(void) {
         cmocka_unit_test(a_notification_within_an_answer_is_heard),
         cmocka_unit_test(a_server_may_refuse_to_listen),
         cmocka_unit_test(statements_of_a_commit_read_by_index),
+        cmocka_unit_test(only_a_row_that_was_added_is_waited_for),
         cmocka_unit_test(at_rest_a_document_is_folded_once),
         cmocka_unit_test(under_load_a_document_is_folded_once),
         cmocka_unit_test(answers_are_told_at_once),

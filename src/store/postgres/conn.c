@@ -169,10 +169,11 @@ static bool set_up(conn *c) {
              "set search_path to %s; set default_transaction_isolation to 'read committed';"
              " set client_min_messages to error; set statement_timeout to 0; set lock_timeout to 0;"
              " set idle_in_transaction_session_timeout to 0; set enable_seqscan to off;"
-             " set jit to off%s",
+             " set jit to off%s; show synchronous_commit",
              schema, c->soft ? "; set synchronous_commit to off" : "");
     c->pq.PQfreemem(schema);
     PGresult *r = conn_exec(c, sql);
+    if (r) snprintf(c->waits, sizeof c->waits, "%s", word_at(c, r, 0, 0));
     c->pq.PQclear(r);
     return r && listen_if_possible(c) && c->pq.PQenterPipelineMode(c->c);
 }

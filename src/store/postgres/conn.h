@@ -33,6 +33,7 @@ typedef struct conn {
     url url;
     PGconn *c;           /* NULL: not connected */
     bool soft;           /* commits do not wait for the disk: HD_DURABILITY_NORMAL */
+    char waits[16];      /* synchronous_commit, as the server or its administrator has set it */
     const char *channel; /* what to LISTEN to; NULL: nothing. Borrowed */
     uint64_t heard;      /* the last row that a notification has named */
     int heard_fd; /* a bell, rung when `heard` grew while a statement was waited for; -1: none */
