@@ -48,8 +48,7 @@ static bool find_codec(world *w, ev encoding, codec *out) {
     char name[200];
     *out = arg_given(encoding) ? codec_of(encoding.text) : CODEC_UTF8;
     if (*out != CODEC_UNKNOWN) return true;
-    raise_f(w, CLASS_LookupError, "unknown encoding: %s",
-            utf8_of(encoding.text, name, sizeof name));
+    raise_f(w, CLASS_Unsupported, "the encoding %s", utf8_of(encoding.text, name, sizeof name));
     return false;
 }
 
@@ -59,7 +58,7 @@ static bool is_handler(ev errors, const char *name) {
 
 static bool unknown_handler(world *w, ev errors) {
     char name[200];
-    raise_f(w, CLASS_LookupError, "unknown error handler name '%s'",
+    raise_f(w, CLASS_Unsupported, "the error handler '%s'",
             utf8_of(errors.text, name, sizeof name));
     return false;
 }

@@ -291,6 +291,53 @@ static ev number_attr(ev v, const text *name) {
     return ev_unbound();
 }
 
+/* What CPython keeps in a slot of its own exceptions: the argument `arg`, if there are so many, else None. An exception
+ * that crossed has it among its attributes instead, if it is no argument. INTERPRETER: the interpreter sets it. */
+enum { KEYWORD = 100, INTERPRETER };
+static const struct {
+    uint32_t class_;
+    const char *name;
+    uint32_t arg;
+} slots[] = {
+    { CLASS_StopIteration, "value", 0 },
+    { CLASS_ImportError, "msg", 0 },
+    { CLASS_ImportError, "name", KEYWORD },
+    { CLASS_ImportError, "path", KEYWORD },
+    { CLASS_NameError, "name", INTERPRETER },
+    { CLASS_AttributeError, "name", INTERPRETER },
+    { CLASS_AttributeError, "obj", INTERPRETER },
+    { CLASS_UnicodeDecodeError, "encoding", 0 },
+    { CLASS_UnicodeDecodeError, "object", 1 },
+    { CLASS_UnicodeDecodeError, "start", 2 },
+    { CLASS_UnicodeDecodeError, "end", 3 },
+    { CLASS_UnicodeDecodeError, "reason", 4 },
+    { CLASS_UnicodeEncodeError, "encoding", 0 },
+    { CLASS_UnicodeEncodeError, "object", 1 },
+    { CLASS_UnicodeEncodeError, "start", 2 },
+    { CLASS_UnicodeEncodeError, "end", 3 },
+    { CLASS_UnicodeEncodeError, "reason", 4 },
+    { CLASS_SyntaxError, "msg", 0 },
+    { CLASS_SyntaxError, "filename", INTERPRETER },
+    { CLASS_SyntaxError, "lineno", INTERPRETER },
+    { CLASS_SyntaxError, "offset", INTERPRETER },
+    { CLASS_SyntaxError, "text", INTERPRETER },
+};
+
+static ev exc_slot(world *w, const exc *e, const text *name) {
+    const tuple *args = e->args.tuple;
+    if (class_is(w->classes, e->head.class_, CLASS_SystemExit) && text_is(name, "code"))
+        return args->count > 1 ? e->args : args->count ? args->items[0] : ev_none();
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        if (!class_is(w->classes, e->head.class_, slots[i].class_) || !text_is(name, slots[i].name))
+            continue;
+        if (slots[i].arg == INTERPRETER)
+            return raise_f(w, CLASS_Unsupported, "'%s' of a '%s' object is not data", slots[i].name,
+                           class_shown(class_of(w->classes, e->head.class_)));
+        return slots[i].arg < args->count ? args->items[slots[i].arg] : ev_none();
+    }
+    return ev_unbound();
+}
+
 static ev exc_attr(world *w, ev v, ev name) {
     const exc *e = v.exc;
     dict_entry *at;
@@ -312,9 +359,7 @@ static ev exc_attr(world *w, ev v, ev name) {
         return count >= 2 ? e->args.tuple->items[1] : ev_none();
     if (system && count < 3 && (text_is(name.text, "filename") || text_is(name.text, "filename2")))
         return ev_none();
-    if (class_is(w->classes, e->head.class_, CLASS_StopIteration) && text_is(name.text, "value"))
-        return count ? e->args.tuple->items[0] : ev_none();
-    return ev_unbound();
+    return exc_slot(w, e, name.text);
 }
 
 static ev tuple_attr(const world *w, ev v, const text *name) {

@@ -446,6 +446,14 @@ exec(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "expr_forms.p
 
 # ---- Running ----------------------------------------------------------------------------------
 
+def unknown_codec(error):
+    """The engine refuses a codec that it does not have: it cannot tell whether CPython has it."""
+    for known, refused in (("unknown encoding: ", "the encoding "), ("unknown error handler name ", "the error handler ")):
+        if isinstance(error, LookupError) and str(error).startswith(known):
+            return Unsupported(refused + str(error).removeprefix(known))
+    return None
+
+
 def run_here(case, env):
     """What CPython makes of it: an answer as the other side writes it."""
     names = sorted(env)
@@ -473,6 +481,7 @@ def run_here(case, env):
             raise Skip from e
         raise AssertionError("\n".join(lines)) from e
     result, error, after = scope["f"](env)
+    error = unknown_codec(error) or error
     out = {"env": {n: encoder.slot(after[n]) for n in used if n in after}}
     if error is not None:
         it(error.args)

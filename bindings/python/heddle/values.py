@@ -117,7 +117,9 @@ def is_named_tuple(cls: type) -> bool:
 
 
 def _datetime(v: Any) -> Encoded:
-    return "$record", class_name(type(v)), {"iso": v.isoformat(), **({"fold": 1} if getattr(v, "fold", 0) else {})}
+    body = {"iso": v.isoformat(), **({"fold": 1} if getattr(v, "fold", 0) else {})}
+    zone = getattr(getattr(v, "tzinfo", None), "key", None)  # of a ZoneInfo: its offset alone would be another zone
+    return "$record", class_name(type(v)), {**body, "zone": zone} if isinstance(zone, str) else body
 
 
 def _timedelta(v: Any) -> Encoded:
@@ -142,6 +144,10 @@ _WRITERS: dict[str, Callable[[Any], Encoded]] = {
 
 def _read_datetime(cls: Any, body: dict[str, Any]) -> Any:
     value = cls.fromisoformat(body["iso"])
+    if "zone" in body:
+        from zoneinfo import ZoneInfo
+
+        value = value.replace(tzinfo=ZoneInfo(body["zone"]))
     return value.replace(fold=1) if body.get("fold") else value
 
 
@@ -238,12 +244,18 @@ def _traceback_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
+_SLOTS: dict[type, tuple[str, ...]] = {OSError: ("filename", "filename2"), ImportError: ("name", "path"),
+                                      NameError: ("name",), AttributeError: ("name",)}
+"""Attributes of CPython's own exceptions that are data, and neither in ``__dict__`` nor in ``args``."""
+
+
 def encode_error(error: BaseException, depth: int = 0) -> Encoded:
     cls: type = getattr(type(error), "__heddle_of__", type(error))
     name = remember_class(cls)
     attrs = {key: _crossing(value) for key, value in getattr(error, "__dict__", {}).items() if key != "__traceback_text__"}
-    if isinstance(error, OSError) and error.filename is not None:
-        attrs["filename"] = _crossing(error.filename)
+    for base, names in _SLOTS.items():
+        if isinstance(error, base):
+            attrs.update((key, _crossing(value)) for key in names if (value := getattr(error, key, None)) is not None)
     attrs.update(_own_texts(error, cls))
     text = _traceback_text(error)
     if text:
@@ -254,9 +266,8 @@ def encode_error(error: BaseException, depth: int = 0) -> Encoded:
         attrs["__validation__"] = _validation(error)
     body: dict[str, Any] = {"args": [_crossing(argument) for argument in error.args], "attrs": attrs,
                             "bases": [class_name(base) for base in cls.__mro__[1:-1]], "message": str(error)}
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if cause is not None and depth < 10:
-        tag, head, inner = encode_error(cause, depth + 1)
+    if error.__cause__ is not None and depth < 10:
+        tag, head, inner = encode_error(error.__cause__, depth + 1)
         body["cause"] = _Ready(tag, head, inner)
     return "$error", name, body
 

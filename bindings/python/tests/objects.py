@@ -233,7 +233,7 @@ TWO = ("{a} == {b}", "{a} != {b}", "{a} < {b}", "{a} >= {b}", "{a} + {b}", "{a} 
        "divmod({a}, {b})", "{a} == {b} == {a}", "{a} < {b} < 3", "{{'k': {a}}} == {{'k': {b}}}", "sum([{a}, {b}])", "{a} is {b}", "{b} if {a} else {a}")
 CAUGHT = ("str({a})", "repr({a})", "f'{{{a}}}'", "{a}.args", "bool({a})", "{a} == {a}", "{a}.filename", "{a}.code", "isinstance({a}, OSError)",
           "isinstance({a}, LookupError)", "isinstance({a}, Own)", "type({a}).__name__", "[str(i) for i in [{a}]]", "{a}.missing", "not {a}",
-          "str({a}.__cause__)", "{a}.errno", "{{{a}: 1}}[{a}]", "len({a})", "{a} < {a}")
+          "str({a}.__cause__)", "{a}.errno", "{a}.name", "{a}.reason", "{{{a}: 1}}[{a}]", "len({a})", "{a} < {a}")
 CHANGES = ("{a}.x = 5", "{a}.double = 8", "{a}.new = 1", "del {a}.x", "{a} += 1", "{a} |= {b}", "{a}.year = 3")
 
 

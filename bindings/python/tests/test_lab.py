@@ -22,6 +22,21 @@ def plus_one_in_a_thread(x):
     return x + 1
 
 
+@heddle.action
+async def work(x: int) -> int:
+    return x
+
+
+@heddle.workflow
+class Punctual(heddle.Workflow):
+    async def run(self, x: int) -> bool:
+        began = heddle.now()
+        await asyncio.sleep(86400)
+        async with asyncio.timeout(0.5):
+            await work(x)
+        return heddle.now() - began >= 86400
+
+
 def test_a_month_takes_no_time(heddle_lab):
     flow = Flow("slow", ["x"], [sleep("s", 30 * 86400), step("a", "act", args={"x": ["name", "x"]}), give()],
                 actions={"act": plus_one})
@@ -69,6 +84,10 @@ def test_given_results_and_replaced_actions(heddle_lab):
 def test_killed_everywhere_it_ends_in_the_same_way():
     assert resume_everywhere(chain(3, plus_one), 0) == 6
     assert resume_everywhere(chain(2, plus_one_in_a_thread), 0) == 4
+
+
+def test_no_time_passes_while_it_is_killed():
+    assert resume_everywhere(Punctual, 1) == 2
 
 
 def test_killed_everywhere_with_an_exception():

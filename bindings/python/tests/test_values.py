@@ -12,6 +12,7 @@ import pathlib
 import sys
 import types
 import uuid
+import zoneinfo
 
 import pydantic
 import pytest
@@ -174,6 +175,33 @@ def test_an_exception_crosses_with_all_it_has():
     assert back.code == 7 and back.when == datetime.date(2026, 1, 1)
     assert type(back.__cause__) is KeyError and back.__cause__.args == ("k",)
     assert "raise Odd(7" in back.__traceback_text__
+
+
+def test_an_exception_that_was_raised_while_another_was_handled_has_no_cause():
+    try:
+        try:
+            {}["k"]
+        except KeyError:
+            raise ValueError("v")
+    except ValueError as error:
+        back = cross(error)
+    assert back.__cause__ is None and "KeyError: 'k'" in back.__traceback_text__
+
+
+def test_an_exception_crosses_with_what_is_in_its_slots():
+    back = cross(ImportError("no", name="shop", path="/shop.py"))
+    assert (back.msg, back.name, back.path) == ("no", "shop", "/shop.py")
+    assert cross(AttributeError("no", name="x", obj=1)).name == "x"
+    assert cross(OSError(2, "no", "a", None, "b")).filename2 == "b"
+
+
+def test_a_time_keeps_its_zone():
+    berlin = zoneinfo.ZoneInfo("Europe/Berlin")
+    for hour, fold in ((1, 0), (2, 0), (2, 1)):
+        given = datetime.datetime(2024, 10, 27, hour, 30, fold=fold, tzinfo=berlin)
+        back = cross(given)
+        assert back.tzinfo is berlin and back.fold == fold and str(back + datetime.timedelta(days=1)) == str(given + datetime.timedelta(days=1))
+    assert cross(datetime.time(2, 30, tzinfo=berlin)).tzinfo is berlin
 
 
 def test_what_cannot_cross_in_an_exception_is_its_text():

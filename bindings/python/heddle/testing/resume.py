@@ -112,7 +112,8 @@ def _killed_at(folder: str, at: int, workflow: Any, args: tuple[Any, ...], input
         with Lab(first, clock=CLOCK) as lab:
             if not lab.wait(_dies(lab, first, second, at, after, workflow, args, inputs)):
                 return False
-        with Lab(second, clock=CLOCK + 1) as lab:
+            died = lab.now
+        with Lab(second, clock=died) as lab:             # no time passes between the two programs
             outcome = _outcome(lab, workflow, args, inputs)
         when = "after" if after else "before"
         assert outcome == expected, f"killed {when} step {at} it ended with {outcome!r}, not with {expected!r}"
