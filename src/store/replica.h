@@ -258,6 +258,13 @@ static inline hd_value replica_confirmed(const replica *r, place_id doc) {
     return p->doc.flags & DOC_OVERLAY ? value_absent() : p->value;
 }
 
+/* Every commit up to this local seq has its verdict. (`settled` does not say so: a commit that fell with another one
+ * before it was sent has its verdict, and is not counted there.) */
+static inline bool replica_has_decided(const replica *r, uint64_t local_seq) {
+    const list *first = list_empty(&r->pending) ? &r->queued : &r->pending;
+    return list_empty(first) || LIST_ENTRY(list_first(first), commit, link)->local_seq > local_seq;
+}
+
 /* The top layer of a document, or NULL. */
 static inline layer *replica_top(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);

@@ -176,11 +176,12 @@ static hd_status take_up_all(hd_engine *e) {
 
 /* True: the first one is among them. */
 static bool begin_shards(hd_engine *e) {
-    bool first = e->shards->shall_rise;
+    bool first = shard_may_rise(e->shards);
     for (uint32_t i = 0; i < e->shard_count; i++) {
         shard *s = &e->shards[i];
-        if (s->shall_rise && !s->runs) s->cleared = false;
-        if (s->shall_rise) s->runs = true;
+        if (!shard_may_rise(s)) continue;
+        if (!s->runs) s->cleared = false;
+        s->runs = true;
         s->shall_rise = false;
     }
     return first;
@@ -209,7 +210,7 @@ static hd_status rise_or_stand_down(hd_engine *e) {
     if (!status) return HD_OK;
     engine_stand_down(e);
     for (uint32_t i = 0; i < e->shard_count; i++)
-        e->shards[i].shall_rise = !e->shared || e->shards[i].lease.held;
+        if (!e->shared || e->shards[i].lease.held) shard_rise_soon(&e->shards[i]);
     engine_starve(e, status);
     return status;
 }
@@ -240,7 +241,7 @@ void engine_stand_down(hd_engine *e) {
     while (!list_empty(&e->lives)) live_free(LIST_ENTRY(list_first(&e->lives), live, link));
     away_fini(e);
     assert(!e->changed.count && !e->late && !e->stats.open && !e->ready_count);
-    assert(!binheap_count(&e->timers) && !binheap_count(&e->alarms) && !e->limits.count);
+    assert(!binheap_count(&e->timers) && !binheap_count(&e->alarms));
 }
 
 bool hd_engine_is_active(const hd_engine *e) { return e->active; }
@@ -274,7 +275,7 @@ static void work_engine(hd_engine *e) {
     if (e->closing || e->rt->open) return;
     e->starved = e->nomem = false;
     remotes_pump(e->remotes);
-    if (shard_shall_rise(e)) (void)rise_or_stand_down(e);
+    if (shard_one_may_rise(e)) (void)rise_or_stand_down(e);
     shard_work(e);
     if (e->active && !list_empty(&e->lame)) live_retry(e);
     away_work(e);
@@ -301,7 +302,7 @@ static uint64_t deadline_of(const hd_engine *e) {
     uint64_t lease_due = shard_deadline(e);
     if (e->starved || !list_empty(&e->lame) || !list_empty(&e->postponed))
         return env_now_ns(e->env) + UINT64_C(10000000); /* soon, but not at once */
-    if (shard_shall_rise(e) || e->heard.count || (e->overheard && e->guests) || stored_is_due(e))
+    if (shard_one_may_rise(e) || e->heard.count || (e->overheard && e->guests) || stored_is_due(e))
         return 0;
     uint64_t guests = guest_deadline(e);
     if (guests < lease_due) lease_due = guests;
@@ -481,7 +482,7 @@ static hd_status seek_activity(hd_engine *e) {
     if (!e->shared) e->shards->shall_rise = !e->observer;
     hd_status status = e->shared ? inbox_listen(e) : HD_OK;
     if (!status && e->shared) status = shard_seek(e);
-    return status || !shard_shall_rise(e) ? status : rise(e);
+    return status || !shard_one_may_rise(e) ? status : rise(e);
 }
 
 static hd_status open_parts(hd_engine *e, const hd_engine_options *options) {

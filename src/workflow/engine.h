@@ -42,10 +42,11 @@
 typedef struct shard {
     struct hd_engine *e;
     uint32_t number;
-    lease lease;     /* not open where no other process can run instances */
-    bool runs;       /* its instances are in memory, and run here */
-    bool shall_rise; /* the lease is ours: the next pump takes its instances up */
-    uint64_t fenced; /* the last transaction (engine.transactions) that claims the lease */
+    lease lease;         /* not open where no other process can run instances */
+    bool runs;           /* its instances are in memory, and run here */
+    bool shall_rise;     /* the lease is ours: a pump takes its instances up; by shard_rise_soon */
+    uint64_t rise_after; /* not before every commit of the runtime up to this one has its verdict */
+    uint64_t fenced;     /* the last transaction (engine.transactions) that claims the lease */
     uint64_t
         drains_ns; /* since when no step of it is begun, because it is to be given away; 0: not */
     char heir[SESSION_TEXT]; /* the member that it is to be given to */
@@ -374,7 +375,9 @@ bool shard_is_asked(const hd_engine *e);
 /* Whether the document is a lease of the engine, a member, or the number of shards; and what has happened to it. */
 bool shard_concerns(const hd_engine *e, place_id doc, const char *name);
 hd_status shard_heard(hd_engine *e, hd_pool *pool, place_id doc, const char *name);
-/* A lease is ours, and the next pump takes its instances up. */
+/* The shard's lease is ours: its instances are taken up when the commits under way have their verdicts (0470). */
+void shard_rise_soon(shard *s);
+/* A lease is ours, and its instances are not taken up yet; of one shard, or of any, that can be done now. */
 bool shard_shall_rise(const hd_engine *e);
 /* How many shards run here. */
 uint32_t shard_count_running(const hd_engine *e);
@@ -382,6 +385,8 @@ uint32_t shard_count_running(const hd_engine *e);
 /* ---- check.c */
 /* Asserts W1 to W3 and that all parts agree, between two turns. Nothing without assertions. */
 void engine_check(hd_engine *e);
+bool shard_may_rise(const shard *s);
+bool shard_one_may_rise(const hd_engine *e);
 
 /* ---- version.c */
 /* The plan of a version, borrowed. HD_NOT_FOUND: it is not in the store; HD_NOMEM; what plan_make returns. */

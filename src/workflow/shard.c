@@ -67,6 +67,23 @@ bool shard_shall_rise(const hd_engine *e) {
     return false;
 }
 
+void shard_rise_soon(shard *s) {
+    s->shall_rise = true;
+    s->rise_after = s->e->rt->r.next_local - 1;
+}
+
+/* A commit of ours without a verdict may still be refused. An instance that was read through it would then be in memory
+ * as it is not in the store. */
+bool shard_may_rise(const shard *s) {
+    return s->shall_rise && replica_has_decided(&s->e->rt->r, s->rise_after);
+}
+
+bool shard_one_may_rise(const hd_engine *e) {
+    for (uint32_t i = 0; i < e->shard_count; i++)
+        if (shard_may_rise(&e->shards[i])) return true;
+    return false;
+}
+
 bool shard_is_asked(const hd_engine *e) {
     for (uint32_t i = 0; i < e->shard_count; i++)
         if (e->shards[i].lease.asked) return true;
@@ -413,7 +430,7 @@ static void give(shard *s) {
         engine_leave_shard(s);
         (void)lease_give(&s->lease, record, find_member(e, s->heir)->doc);
         /* Not begun: it is still held, and rises again. */
-        s->shall_rise = s->lease.held;
+        if (s->lease.held) shard_rise_soon(s);
         e->patience_ns = DRAIN_NS;
     }
     hd_pool_close(pool);
@@ -461,7 +478,7 @@ uint64_t shard_deadline(const hd_engine *e) {
     if (!e->shared || e->observer) return due;
     for (uint32_t i = 0; i < e->shard_count; i++) {
         uint64_t at = lease_deadline(&e->shards[i].lease);
-        if (e->shards[i].shall_rise) return 0;
+        if (shard_may_rise(&e->shards[i])) return 0;
         if (e->shards[i].drains_ns) at = env_now_ns(e->env) + LOOK_NS;
         if (at < due) due = at;
     }
@@ -474,7 +491,8 @@ static void lease_taken(bool held, void *ctx) {
     shard *s = ctx;
     hd_engine *e = s->e;
     compare_soon(e);
-    s->shall_rise = held && !e->observer;
+    s->shall_rise = false;
+    if (held && !e->observer) shard_rise_soon(s);
     if (held || !s->runs) return;
     if (e->shard_count == 1)
         env_log(e->env, HD_LOG_WARN, "another process runs the workflows of space %s now",
