@@ -38,7 +38,7 @@ docs/PYTHON.md is the manual.
 from __future__ import annotations
 
 import os as _os
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence
 
 from . import _heddle, values
 from ._heddle import (Error, FailedError, InputError, NoVerdictError, PendingError, RefusedError, StaleError,
@@ -64,7 +64,8 @@ _os.register_at_fork(after_in_child=_heddle.after_fork)
 def open(file: Optional[str] = None, *, durability: str = "full", read_only: bool = False, must_exist: bool = False,
          keep_history: bool = False, principal: Optional[str] = None, session: Optional[str] = None, strict: bool = True,
          worker: bool = True, space: str = "main", inspect: bool = True, queues: Optional[Sequence[str]] = None,
-         keep: Optional[Keep | timedelta] = None, shards: int = 0) -> Store:
+         keep: Optional[Keep | timedelta] = None, shards: int = 0,
+         derive: Optional[Literal["one", "each"]] = None) -> Store:
     """Opens a store: a SQLite file, which is created where it does not exist; ``postgresql://...`` for a database on a
     server; without a name one in memory.
 
@@ -83,10 +84,14 @@ def open(file: Optional[str] = None, *, durability: str = "full", read_only: boo
     ``shards``: into how many parts the instances of the space are divided, so that several programs run them, each some of
     the parts; four times as many as there are programs is a good number. The store keeps the number; 0 is that of the
     store, 1 in a new one.
+
+    ``derive``: which program runs a computation that several programs on the store have. ``"one"``: one of them, and the
+    others take its result over, for which they do not wait long. ``"each"``: this program runs its computations itself.
+    Default: ``"one"`` on a server, ``"each"`` elsewhere.
     """
     return Store(file, durability=durability, read_only=read_only, must_exist=must_exist, keep_history=keep_history,
                  principal=principal, session=session, strict=strict, worker=worker, space=space, inspect=inspect,
-                 queues=queues, keep=keep, shards=shards)
+                 queues=queues, keep=keep, shards=shards, derive=derive)
 
 
 # What workflows need is loaded when it is first asked for.

@@ -5,7 +5,7 @@ import atexit
 import os
 import sys
 import weakref
-from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, ParamSpec,
+from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable, Iterator, Literal, Mapping, Optional, ParamSpec,
                     Sequence, TypeVar, Union, overload)
 
 from . import _heddle
@@ -153,6 +153,7 @@ class Hold:
 
 _open: weakref.WeakSet[Store] = weakref.WeakSet()
 """Stores that may be open."""
+_DERIVE = {None: 0, "one": 1, "each": 2}  # hd_derive of heddle/store.h
 
 
 @atexit.register
@@ -175,13 +176,16 @@ class Store(Workflows):
                  must_exist: bool = False, keep_history: bool = False, principal: Optional[str] = None,
                  session: Optional[str] = None, strict: bool = True, worker: bool = True, space: str = "main",
                  inspect: bool = True, queues: Optional[Sequence[str]] = None, keep: Optional[Keep | timedelta] = None,
-                 shards: int = 0, clock: Optional[float] = None) -> None:
+                 shards: int = 0, derive: Optional[Literal["one", "each"]] = None, clock: Optional[float] = None) -> None:
         if durability not in ("full", "normal"):
             raise ValueError('durability is "full" or "normal"')
+        if derive not in _DERIVE:
+            raise ValueError('derive is "one", "each" or None')
         self.file = file
         self._runtime = _heddle.Runtime(
             file, normal=durability == "normal", read_only=read_only, must_exist=must_exist, keep_history=keep_history,
-            principal=principal, session=session, strict=strict, wall_ms=0 if clock is None else max(1, int(clock * 1000)))
+            principal=principal, session=session, strict=strict, wall_ms=0 if clock is None else max(1, int(clock * 1000)),
+            derive=_DERIVE[derive])
         self._runtime.store = self
         self._runtime.failed = self._failed
         _open.add(self)

@@ -118,14 +118,16 @@ static hd_status close_runtime(runtime_object *self) {
 }
 
 static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
-    static char *names[] = { "file",      "normal",  "read_only", "must_exist", "keep_history",
-                             "principal", "session", "strict",    "wall_ms",    NULL };
+    static char *names[] = { "file",         "normal",    "read_only", "must_exist",
+                             "keep_history", "principal", "session",   "strict",
+                             "wall_ms",      "derive",    NULL };
     const char *file = NULL, *principal = NULL, *session = NULL;
     int normal = 0, read_only = 0, must_exist = 0, keep_history = 0, strict = 1;
+    int derive = HD_DERIVE_DEFAULT;
     unsigned long long wall_ms = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kw, "|z$ppppzzpK:Runtime", names, &file, &normal,
+    if (!PyArg_ParseTupleAndKeywords(args, kw, "|z$ppppzzpKi:Runtime", names, &file, &normal,
                                      &read_only, &must_exist, &keep_history, &principal, &session,
-                                     &strict, &wall_ms))
+                                     &strict, &wall_ms, &derive))
         return NULL;
     runtime_object *self = (runtime_object *)object_alloc(type);
     if (!self) return NULL;
@@ -146,7 +148,8 @@ static PyObject *runtime_new(PyTypeObject *type, PyObject *args, PyObject *kw) {
                            .read_only = read_only,
                            .must_exist = must_exist,
                            .keep_history = keep_history,
-                           .strict = strict };
+                           .strict = strict,
+                           .derive = (hd_derive)derive };
     if (open_runtime(self, file, &options)) return (PyObject *)self;
     Py_DECREF(self);
     return NULL;

@@ -5,6 +5,7 @@ import asyncio
 import dataclasses
 import gc
 import logging
+import time
 import warnings
 from xml.etree import ElementTree
 
@@ -87,6 +88,56 @@ def test_a_confirmed_sink_is_shown_what_is_stored(path):
         x.set(4)
         store.sync()
     assert seen == [(1, 1), (3, 3)]
+
+
+def follower(path, derive, runs):
+    """Has the computation `double`, which notes its runs, and needs its result."""
+    store = heddle.open(path, derive=derive, inspect=False)
+    x, y = store.cell("main/x"), store.cell("main/y")
+
+    @store.computed(y)
+    def double():
+        runs.append(x())
+        return (x() or 0) * 2
+
+    y.sink(lambda value: None)
+    store.settle()
+    return store
+
+
+def change(writer, followers, value):
+    writer.cell("main/x").set(value)
+    writer.sync()
+    for store in followers:
+        store.settle()
+        assert store.cell("main/y")() == value * 2
+
+
+def test_one_of_several_programs_derives(path):
+    runs, deadline, value = [], time.monotonic() + 60, 1
+    with heddle.open(path, inspect=False) as writer, follower(path, "one", runs) as a, follower(path, "one", runs) as b:
+        while not writer.cell("main/lease/derive").pull() and time.monotonic() < deadline:
+            value += 1
+            change(writer, (a, b), value)
+            for store in (a, b):
+                store.sync()
+        assert writer.cell("main/lease/derive").pull()["session"]
+
+
+def test_each_program_derives_for_itself_in_a_file(path):
+    runs = []
+    with heddle.open(path, inspect=False) as writer, follower(path, "each", runs) as a, follower(path, None, runs) as b:
+        for value in range(1, 20):
+            change(writer, (a, b), value)
+            for store in (a, b):
+                store.sync()
+        assert writer.cell("main/lease/derive").pull() is None
+    assert set(runs) >= set(range(1, 20))
+
+
+def test_derive_is_one_or_each():
+    with pytest.raises(ValueError, match='"one", "each" or None'):
+        heddle.open(derive="all")
 
 
 def on_disk(path):
