@@ -143,9 +143,9 @@ static void check_commits(const hd_engine *e) {
 static void check_limits(const hd_engine *e) {
     for (uint32_t i = 0; i < e->limits.count; i++) {
         const limit *l = e->limits.items[i];
-        assert(l->held || binheap_count(&l->waiting));
+        assert(l->held || binheap_count(&l->waiting) || l->share.doc);
         /* Something waits: as many as may be there are there, or there was no memory. */
-        assert(!binheap_count(&l->waiting) || l->held >= l->most || e->limits_stuck);
+        assert(!binheap_count(&l->waiting) || !limit_has_room(l) || e->limits_stuck);
     }
 }
 

@@ -27,6 +27,7 @@ static queue *find_queue(const hd_engine *e, const char *line_name, const char *
 }
 
 static void heat(hd_engine *e, queue *q) {
+    share_touch(e, &q->line->share);
     if (binheap_count(&q->ready) && q->room && line_has_room(q->line) && !list_linked(&q->hot))
         list_push_back(&e->hot, &q->hot);
 }
@@ -137,6 +138,7 @@ hd_status task_push_admitted(hd_engine *e, strand *s, uint64_t rank) {
 static void take_out(hd_engine *e, strand *s) {
     assert(s->queue && binheap_linked(&s->ready) && e->ready_count);
     binheap_remove(&s->queue->ready, &s->ready);
+    share_touch(e, &s->queue->line->share);
     s->queue = NULL;
     if (!--e->ready_count) e->turns_serial++, e->turn = 0;
 }
@@ -274,6 +276,7 @@ static void end_claim(hd_engine *e, task *c) {
     list_remove(&c->link);
     e->claimed_count--;
     c->line->running--;
+    share_ended(e, &c->line->share);
     (void)vec_push(e->env, &e->free_claims, c);
     set_held(w, w->held - 1);
     if (was_full) task_heat_line(e, c->line);
@@ -404,12 +407,12 @@ static uint32_t even_share(const queue *q) {
 }
 
 /* One worker after the other, until there is no step or no room left. A worker may refuse. */
-static void offer_round(queue *q, uint32_t share) {
+static void offer_round(queue *q, uint32_t each) {
     for (uint32_t asked = 0;
          asked < q->workers.count && q->room && line_has_room(q->line) && binheap_count(&q->ready);
          asked++) {
         worker *w = q->workers.items[q->turn++ % q->workers.count];
-        w->share = share;
+        w->share = each;
         if (!is_full(w) && may_have(w, q)) w->ops->offer(w);
         w->share = 0;
     }
@@ -417,8 +420,8 @@ static void offer_round(queue *q, uint32_t share) {
 
 /* A worker with much room would take all of them, and the others would wait for its next commits. */
 static void offer_queue(queue *q) {
-    uint32_t share = even_share(q);
-    if (share) offer_round(q, share);
+    uint32_t each = even_share(q);
+    if (each) offer_round(q, each);
     offer_round(q, 0);
 }
 

@@ -286,6 +286,7 @@ static void work_engine(hd_engine *e) {
         if (e->waits == FLIGHTS || env_now_ns(e->env) >= end) break;
         send_ahead(e);
     }
+    if (!e->rt->open) share_work(e);
     guest_work(e);
     remotes_flush(e->remotes);
     stored_tell(e);
@@ -304,8 +305,9 @@ static uint64_t deadline_of(const hd_engine *e) {
         return env_now_ns(e->env) + UINT64_C(10000000); /* soon, but not at once */
     if (shard_one_may_rise(e) || e->heard.count || (e->overheard && e->guests) || stored_is_due(e))
         return 0;
-    uint64_t guests = guest_deadline(e);
+    uint64_t guests = guest_deadline(e), shares = share_deadline(e);
     if (guests < lease_due) lease_due = guests;
+    if (shares < lease_due) lease_due = shares;
     if (!e->active) return lease_due < workers ? lease_due : workers;
     if (e->overheard || live_may_commit(e)) return 0;
     uint64_t due = step_deadline(e), alarm = schedule_deadline(e);
@@ -332,7 +334,7 @@ static uint64_t deadline(const void *ctx) {
 /* Transactions of it have no verdict yet. */
 static bool is_asked(const hd_engine *e) {
     return e->waits || shard_is_asked(e) || e->schedule_asks || e->sweeps || e->announcements ||
-           e->member_writes;
+           e->member_writes || e->share_asks;
 }
 
 static void free_rest(hd_engine *e) {
@@ -409,6 +411,7 @@ static void close_engine(hd_engine *e) {
     e->remotes = NULL;
     engine_stand_down(e);
     control_fini(e);
+    share_leave(e);
     shard_close(e);
 }
 
@@ -461,6 +464,8 @@ static void init_parts(hd_engine *e) {
     list_init(&e->stored);
     list_init(&e->families);
     list_init(&e->postponed);
+    list_init(&e->shares_due);
+    list_init(&e->shares_waiting);
     list_init(&e->lame);
     table_init(&e->by_id, e->env);
     table_init(&e->by_waited, e->env);

@@ -8,7 +8,7 @@
  *     control.c  await, cancel, signal, pause
  *     child.c    instances that are steps of others
  *     line.c     named queues
- *     limit.c    how many steps of a key may run at once
+ *     limit.c    how many steps of a key may run at once; share.c over several engines
  *     journal.c  what an instance has done
  *     remove.c   instances that are over leave the store; keep.c by themselves
  *     look.c     lists, and what an instance does now
@@ -280,6 +280,9 @@ struct hd_engine {
     struct guests *guests;  /* steps of another process's engine; NULL: nothing was announced */
     uint32_t announcements; /* commits about ourselves without a verdict */
     uint32_t member_writes; /* commits about members without a verdict; by shard.c */
+    list shares_due;        /* to be looked at in this pump; share.c */
+    list shares_waiting;    /* to be looked at later */
+    uint32_t share_asks;    /* commits about them without a verdict */
     bool limits_stuck;      /* there was no memory to let a step in that its limit allows */
     uint32_t turns;         /* engine_check counts them */
     hd_engine_stats stats;
@@ -352,6 +355,9 @@ void engine_free_text(const hd_engine *e, char *chars);
 #define TASKS_PREFIX    "workflow-tasks/"
 #define TASKS_KIND      "workflow.tasks"
 #define NOTE_PREFIX     "workflow-ended/"
+#define SHARE_PREFIX    "workflow-share/"
+#define SHARE_KIND      "workflow.share"
+#define SHARE_NAME_SIZE 120
 
 /* ---- shard.c */
 /* The shard of an instance or a schedule; of those that share the place (16 bits), which ids of children carry. */
@@ -379,14 +385,14 @@ hd_status shard_heard(hd_engine *e, hd_pool *pool, place_id doc, const char *nam
 void shard_rise_soon(shard *s);
 /* A lease is ours, and its instances are not taken up yet; of one shard, or of any, that can be done now. */
 bool shard_shall_rise(const hd_engine *e);
+bool shard_may_rise(const shard *s);
+bool shard_one_may_rise(const hd_engine *e);
 /* How many shards run here. */
 uint32_t shard_count_running(const hd_engine *e);
 
 /* ---- check.c */
 /* Asserts W1 to W3 and that all parts agree, between two turns. Nothing without assertions. */
 void engine_check(hd_engine *e);
-bool shard_may_rise(const shard *s);
-bool shard_one_may_rise(const hd_engine *e);
 
 /* ---- version.c */
 /* The plan of a version, borrowed. HD_NOT_FOUND: it is not in the store; HD_NOMEM; what plan_make returns. */

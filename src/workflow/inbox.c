@@ -29,7 +29,7 @@ static bool concerns(const hd_engine *e, place_id doc) {
     return has_prefix(name, INSTANCE_PREFIX) || has_prefix(name, INBOX_PREFIX) ||
            has_prefix(name, SCHEDULE_PREFIX) || has_prefix(name, LINE_PREFIX) ||
            has_prefix(name, NOTE_PREFIX) || has_prefix(name, WORKER_PREFIX) ||
-           guest_concerns(e, doc) || shard_concerns(e, doc, name);
+           has_prefix(name, SHARE_PREFIX) || guest_concerns(e, doc) || shard_concerns(e, doc, name);
 }
 
 void inbox_note(hd_engine *e, place_id doc) {
@@ -161,6 +161,8 @@ static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     } else if (has_prefix(name, SCHEDULE_PREFIX)) {
         if (shard_runs(e, name + strlen(SCHEDULE_PREFIX)))
             look_again_if(e, schedule_heard(e, name + strlen(SCHEDULE_PREFIX)));
+    } else if (has_prefix(name, SHARE_PREFIX)) {
+        share_heard(e, doc, name + strlen(SHARE_PREFIX));
     } else if (has_prefix(name, NOTE_PREFIX)) {
         if (e->shards->runs) look_again_if(e, keep_heard(e, name + strlen(NOTE_PREFIX)));
     } else if (shard_concerns(e, doc, name)) {

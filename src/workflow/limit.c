@@ -2,7 +2,8 @@
  *
  * A step with a limit enters its queue when fewer than `most` of its key are there or with a worker; else it waits
  * here, in the order in which it would have been begun. It leaves when its claim ends, or it is withdrawn; then the
- * next one enters. A key that no step has is forgotten. Keys belong to the whole space. */
+ * next one enters. A key that no step has is forgotten. Keys belong to the whole space; share.c sees to that where its
+ * shards are run by several engines. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -17,6 +18,7 @@ static limit *find(const hd_engine *e, const char *key) {
 }
 
 static void free_limit(hd_engine *e, limit *l) {
+    share_close(e, &l->share);
     binheap_fini(&l->waiting);
     engine_free_text(e, l->key);
     env_free(e->env, l, sizeof *l);
@@ -27,7 +29,7 @@ static limit *limit_of(hd_engine *e, const char *key) {
     if (l || !(l = env_new0(e->env, sizeof *l))) return l;
     binheap_init(&l->waiting, e->env);
     l->key = engine_text(e, key);
-    if (l->key && vec_room(e->env, &e->limits, 1) &&
+    if (l->key && !share_open(e, &l->share, true, key) && vec_room(e->env, &e->limits, 1) &&
         !table_insert(&e->by_key, hash_key(key), e->limits.count)) {
         (void)vec_push(e->env, &e->limits, l);
         return l;
@@ -36,8 +38,15 @@ static limit *limit_of(hd_engine *e, const char *key) {
     return NULL;
 }
 
-static void forget_unused(hd_engine *e, limit *l) {
+share *limit_share(const hd_engine *e, uint32_t hash, place_id doc) {
+    for (table_probe p = table_find(&e->by_key, hash); table_next(&e->by_key, &p);)
+        if (e->limits.items[p.index]->share.doc == doc) return &e->limits.items[p.index]->share;
+    return NULL;
+}
+
+void limit_forget_unused(hd_engine *e, limit *l) {
     if (l->held || binheap_count(&l->waiting)) return;
+    if (l->share.slots || l->share.wants || l->share.ask) return; /* until they are given back */
     uint32_t index = 0, last = e->limits.count - 1;
     while (e->limits.items[index] != l) index++;
     table_remove(&e->by_key, hash_key(l->key), index);
@@ -46,10 +55,10 @@ static void forget_unused(hd_engine *e, limit *l) {
     free_limit(e, l);
 }
 
-/* The next ones that wait enter their queues. Without memory they go on waiting: nothing is lost here, since this may be
+/* Without memory they go on waiting: nothing is lost here, since this may be
  * called while an instance withdraws its steps one by one. */
-static void admit(hd_engine *e, limit *l) {
-    while (l->held < l->most && binheap_count(&l->waiting)) {
+void limit_admit(hd_engine *e, limit *l) {
+    while (limit_has_room(l) && binheap_count(&l->waiting)) {
         strand *s = BINHEAP_ENTRY(binheap_pop(&l->waiting), strand, ready);
         uint64_t rank = s->ready.key;
         assert(s->limited_by == l && s->state == STRAND_READY && !s->queue);
@@ -66,7 +75,7 @@ static void admit(hd_engine *e, limit *l) {
 void limit_retry(hd_engine *e) {
     if (!e->limits_stuck) return;
     e->limits_stuck = false;
-    for (uint32_t i = 0; i < e->limits.count; i++) admit(e, e->limits.items[i]);
+    for (uint32_t i = 0; i < e->limits.count; i++) limit_admit(e, e->limits.items[i]);
 }
 
 hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
@@ -76,12 +85,13 @@ hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     if (!l) return HD_NOMEM;
     assert(!s->limited_by);
     l->most = strand_node(s)->limit_most;
-    admit(e, l); /* those that wait, if it was raised, come first */
-    *may_queue = l->held < l->most;
+    limit_admit(e, l); /* those that wait, if it was raised, come first */
+    *may_queue = limit_has_room(l);
     hd_status status = *may_queue ? HD_OK : binheap_push(&l->waiting, &s->ready, rank);
     if (status) return status;
     l->held += *may_queue;
     s->limited_by = l;
+    share_touch(e, &l->share);
     return HD_OK;
 }
 
@@ -92,12 +102,14 @@ void limit_leave(hd_engine *e, strand *s) {
     s->limited_by = NULL;
     if (!s->queue && binheap_linked(&s->ready)) {
         binheap_remove(&l->waiting, &s->ready);
+        share_touch(e, &l->share);
     } else {
         assert(l->held);
         l->held--;
-        admit(e, l);
+        share_ended(e, &l->share);
+        limit_admit(e, l);
     }
-    forget_unused(e, l);
+    limit_forget_unused(e, l);
 }
 
 void limit_fini(hd_engine *e) {

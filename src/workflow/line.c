@@ -2,7 +2,8 @@
  *
  * "workflow-queue/<name>" says how many steps of a queue may be with workers at once, and whether it is paused. The
  * active engine hears of it. A queue that steps name and that has no such document has no bounds. Steps wait in
- * dispatch.c, by queue and action; a claim counts in its queue while a worker has it. */
+ * dispatch.c, by queue and action; a claim counts in its queue while a worker has it. The bound holds over all engines of
+ * the space: share.c. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -46,7 +47,10 @@ line *line_of(hd_engine *e, const char *name) {
     line *l = find(e, name);
     if (l || !(l = env_new0(e->env, sizeof *l))) return l;
     l->name = engine_text(e, name);
-    if (l->name && !(*name && look(e, l)) && vec_push(e->env, &e->lines, l)) return l;
+    if (l->name && !(*name && (look(e, l) || share_open(e, &l->share, false, name))) &&
+        vec_push(e->env, &e->lines, l))
+        return l;
+    share_close(e, &l->share);
     engine_free_text(e, l->name);
     env_free(e->env, l, sizeof *l);
     return NULL;
@@ -57,11 +61,27 @@ hd_status line_heard(hd_engine *e, const char *name) {
     hd_status status =
         l ? look(e, l) : HD_OK; /* one that is not known is read when a step names it */
     if (l && !status) task_heat_line(e, l);
+    if (l) share_touch(e, &l->share);
+    return status;
+}
+
+share *line_share(const hd_engine *e, const char *name) {
+    line *l = find(e, name);
+    return l ? &l->share : NULL;
+}
+
+hd_status line_share_all(hd_engine *e) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < e->lines.count && !status; i++) {
+        line *l = e->lines.items[i];
+        if (*l->name) status = share_open(e, &l->share, false, l->name);
+    }
     return status;
 }
 
 void line_fini(hd_engine *e) {
     for (uint32_t i = 0; i < e->lines.count; i++) {
+        share_close(e, &e->lines.items[i]->share);
         engine_free_text(e, e->lines.items[i]->name);
         env_free(e->env, e->lines.items[i], sizeof *e->lines.items[i]);
     }

@@ -565,6 +565,7 @@ static hd_status renumber(hd_engine *e, uint32_t count) {
     assert(!e->active && list_empty(&e->lives));
     guest_fini(e);
     hd_status status = make_shards(e, count);
+    if (!status) status = line_share_all(e);
     if (status) {
         for (uint32_t i = 0; e->shards && i < e->shard_count && e->shards != old; i++)
             lease_close(&e->shards[i].lease);

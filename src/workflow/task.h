@@ -18,6 +18,7 @@
 #ifndef WORKFLOW_TASK_H
 #define WORKFLOW_TASK_H
 
+#include "store/place.h"
 #include "workflow/instance.h"
 #include <heddle/workflow.h>
 
@@ -28,6 +29,28 @@ struct worker;
 
 typedef VEC(char *) name_vec; /* owned */
 
+struct share_ask;
+
+/* What this engine has of a bound that holds over several shards; share.c. */
+typedef struct share {
+    list_node link; /* in engine.shares_due or shares_waiting; in neither: it has what it needs */
+    place_id doc;   /* one reference; 0: there is one shard, and the bound is this engine's alone */
+    bool of_key;    /* it is in a limit; else in a line */
+    bool wants;     /* the document says that this engine waits for slots */
+    bool heard;     /* another engine has written the document since it was read */
+    uint32_t slots; /* that this engine has: that is stored */
+    uint32_t giving;  /* of them, those that steps do not use any more: they are being given back */
+    uint32_t rivals;  /* engines that wait for slots, as the document said when it was last read */
+    uint64_t look_ns; /* among shares_waiting: when it is looked at */
+    uint64_t yield_ns;     /* no slot is taken before: another engine waits for it */
+    struct share_ask *ask; /* the commit under way; NULL: none */
+} share;
+
+/* Whether one more step may begin where `used` have. */
+static inline bool share_has_room(const share *s, uint32_t used) {
+    return !s->doc || used + s->giving < s->slots;
+}
+
 /* What programs call a queue (line.c): the steps that name it share its limit and its pause. Steps that name no queue are
  * in the line whose name is empty. */
 typedef struct line {
@@ -35,6 +58,7 @@ typedef struct line {
     uint32_t most;    /* so many of its steps are with workers at once; 0: any number */
     bool paused;      /* none of its steps is begun */
     uint32_t running; /* of its steps, those with workers */
+    share share;
 } line;
 
 /* The steps of one action in one line that wait, and the workers that serve them. */
@@ -55,6 +79,7 @@ typedef struct limit {
     uint32_t most;
     uint32_t held;   /* that are queued or running; may exceed `most` when that was lowered */
     binheap waiting; /* the others, by rank */
+    share share;
 } limit;
 
 /* A step that a worker has. */
@@ -169,6 +194,15 @@ hd_status limit_enter(struct hd_engine *e, strand *s, uint64_t rank, bool *may_q
 void limit_leave(struct hd_engine *e, strand *s);
 /* Lets strands in that could not be let in before, for lack of memory. */
 void limit_retry(struct hd_engine *e);
+static inline bool limit_has_room(const limit *l) {
+    return l->held < l->most && share_has_room(&l->share, l->held);
+}
+/* The next ones that wait enter their queues, as far as there is room. */
+void limit_admit(struct hd_engine *e, limit *l);
+/* A limit that no step has is freed, unless its share has slots. */
+void limit_forget_unused(struct hd_engine *e, limit *l);
+/* The share with that document, of a key with that hash; NULL: no step here has it. */
+share *limit_share(const struct hd_engine *e, uint32_t hash, place_id doc);
 void limit_fini(struct hd_engine *e);
 
 /* Asserts that queues, workers, claims and strands agree. O(all of them). */
@@ -181,8 +215,29 @@ line *line_of(struct hd_engine *e, const char *name);
 hd_status line_heard(struct hd_engine *e, const char *name);
 void line_fini(struct hd_engine *e);
 bool line_name_is_good(const char *name);
+/* NULL: no step here has named the line. */
+share *line_share(const struct hd_engine *e, const char *name);
+/* There is more than one shard now: bounds are shared. HD_NOMEM. */
+hd_status line_share_all(struct hd_engine *e);
 static inline bool line_has_room(const line *l) {
-    return !l->paused && (!l->most || l->running < l->most);
+    if (l->paused || !l->most) return !l->paused;
+    return l->running < l->most && share_has_room(&l->share, l->running);
 }
+
+/* ---- share.c */
+/* For a limit or a line. HD_NOMEM: it is not shared. */
+hd_status share_open(struct hd_engine *e, share *s, bool of_key, const char *name);
+void share_close(struct hd_engine *e, share *s);
+/* What its steps need has changed. */
+void share_touch(struct hd_engine *e, share *s);
+/* One of its steps has ended: called before the next begins. */
+void share_ended(struct hd_engine *e, share *s);
+/* Its document, "workflow-share/<name>", has changed. */
+void share_heard(struct hd_engine *e, place_id doc, const char *name);
+/* In each pump: takes slots that are needed, and gives those back that are not. */
+void share_work(struct hd_engine *e);
+uint64_t share_deadline(const struct hd_engine *e);
+/* No step runs here any more: gives all slots back, and waits until that is stored. */
+void share_leave(struct hd_engine *e);
 
 #endif

@@ -3,7 +3,7 @@
 #define _DEFAULT_SOURCE
 #include "workflow_world.h"
 
-enum { RUNTIMES = 4, SPACES = 12, SHARDS = 8, FLOWS = 40 };
+enum { RUNTIMES = 4, SPACES = 12, SHARDS = 8, FLOWS = 40, ATTEMPTS = 2 * FLOWS };
 
 typedef struct party {
     hd_runtime *rt;
@@ -16,12 +16,12 @@ static hd_memory *memory;
 static party parties[RUNTIMES];
 static int calls;
 
-static uint64_t tokens[FLOWS]; /* of attempts at "long", which the test ends */
-static hd_engine *begun_by[FLOWS];
+static uint64_t tokens[ATTEMPTS]; /* of attempts at "long", which the test ends */
+static hd_engine *begun_by[ATTEMPTS];
 static int begun;
 
 static hd_status begin_long(hd_action *a, hd_value args, void *ctx) {
-    assert_in_range(begun, 0, FLOWS - 1);
+    assert_in_range(begun, 0, ATTEMPTS - 1);
     begun_by[begun] = ((party *)ctx)->engines[0];
     tokens[begun++] = hd_action_token(a);
     return HD_PENDING;
@@ -428,6 +428,100 @@ static void a_schedule_runs_once_wherever_its_shard_is(void **state) {
     assert_int_equal(calls, 6 * 10);
 }
 
+/* ---- bounds */
+
+static bool ended[ATTEMPTS]; /* attempts at "long" that the test has ended */
+
+static int running(void) {
+    int n = 0;
+    for (int i = 0; i < begun; i++) n += !ended[i];
+    return n;
+}
+
+static void end_one(int i) {
+    ended[i] = true;
+    assert_int_equal(hd_attempt_return(begun_by[i], tokens[i], hd_null()), HD_OK);
+}
+
+static void pump_for(int seconds) {
+    for (int i = 0; i < 10 * seconds; i++) {
+        for (int k = 0; k < RUNTIMES; k++) {
+            if (!parties[k].rt) continue;
+            assert_int_equal(hd_runtime_sync(parties[k].rt), HD_OK);
+            assert_in_range(hd_runtime_pump(parties[k].rt), 0, HD_PENDING);
+        }
+        lab_env_advance_ms(env, 100);
+    }
+}
+
+static int count_documents(const char *kind) {
+    int n = 0;
+    hd_runtime_list(rt, "main", kind, NULL, count_listed, &n);
+    return n;
+}
+
+static void start_bounded(const char *more) {
+    char nodes[200];
+    memset(ended, 0, sizeof ended);
+    for (int i = 0; i < RUNTIMES; i++) serve(&parties[i], "main", SHARDS);
+    use(&parties[0]);
+    snprintf(nodes, sizeof nodes,
+             "{'id':'a','kind':'ACTION','action':'long',%s},{'id':'out','kind':'RETURN'}", more);
+    register_nodes("w", nodes, "['in','a'],['a','out']");
+    pump_all();
+}
+
+/* As many as may run do run, whichever ends, in whichever runtime; each runtime gets its turn. */
+static void assert_bounded(int most) {
+    uint64_t served = 0;
+    start_flows();
+    for (int done = 0; done < FLOWS; done++) {
+        pump_for(2);
+        int left = FLOWS - done;
+        assert_int_equal(running(), left < most ? left : most);
+        for (int i = 0; i < begun; i++)
+            for (int k = 0; k < RUNTIMES && done < FLOWS / 2; k++)
+                if (begun_by[i] == parties[k].engines[0]) served |= UINT64_C(1) << k;
+        int first = 0;
+        while (ended[first]) first++;
+        end_one(first);
+    }
+    pump_for(2);
+    assert_int_equal(begun, FLOWS);
+    assert_int_equal(served, (1 << RUNTIMES) - 1);
+    for (int i = 0; i < FLOWS; i++) assert_string_equal(status_of(i), "done");
+    assert_int_equal(count_documents("workflow.share"), 0);
+}
+
+static void a_limit_by_key_holds_over_all_shards(void **state) {
+    start_bounded("'limit':{'key':'k','most':3}");
+    assert_bounded(3);
+}
+
+static void one_at_a_time_holds_over_all_shards(void **state) {
+    start_bounded("'limit':{'key':'k','most':1}");
+    assert_bounded(1);
+}
+
+static void the_bound_of_a_queue_holds_over_all_shards(void **state) {
+    start_bounded("'queue':'slow'");
+    assert_int_equal(hd_queue_put(engine, &(hd_queue){ .name = "slow", .most = 5 }), HD_OK);
+    assert_bounded(5);
+}
+
+/* The slots of a runtime that closes are free. */
+static void slots_of_one_that_leaves_are_free(void **state) {
+    start_bounded("'limit':{'key':'k','most':2}");
+    start_flows();
+    pump_for(2);
+    assert_int_equal(running(), 2);
+    for (int i = 0; i < RUNTIMES; i++)
+        if (parties[i].engines[0] == begun_by[0]) part(&parties[i]);
+    for (int i = 0; i < begun; i++) ended[i] = ended[i] || begun_by[i] == begun_by[0];
+    pump_for(20); /* the steps are begun anew elsewhere */
+    assert_int_equal(running(), 2);
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -443,6 +537,10 @@ int main(void) {
         IN_A_WORLD(a_shard_with_long_steps_stays_until_they_end),
         IN_A_WORLD(children_are_in_the_shard_of_their_parent),
         IN_A_WORLD(a_schedule_runs_once_wherever_its_shard_is),
+        IN_A_WORLD(a_limit_by_key_holds_over_all_shards),
+        IN_A_WORLD(one_at_a_time_holds_over_all_shards),
+        IN_A_WORLD(the_bound_of_a_queue_holds_over_all_shards),
+        IN_A_WORLD(slots_of_one_that_leaves_are_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
