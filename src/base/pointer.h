@@ -5,7 +5,7 @@
  *     pointer_index(&p, 3);
  *     pointer_end(&p);                                     "/items/3"
  *
- * What does not fit is cut off at a character and ends in "...". Cost: O(length). */
+ * A pointer that does not fit is cut between two characters, and ends in "...". Cost: O(length). */
 #ifndef BASE_POINTER_H
 #define BASE_POINTER_H
 
@@ -15,7 +15,7 @@
 typedef struct pointer {
     char *out;
     size_t size, length;
-    bool cut;
+    bool cut; /* something did not fit: later parts are not written either */
 } pointer;
 
 /* `size` is at least 4. */

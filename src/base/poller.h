@@ -1,15 +1,16 @@
 /* poller.h -- sets of descriptors that can be waited for as one, and bells.
  *
  * On Linux a set is an epoll descriptor and a bell an eventfd; on macOS and the BSDs both are kqueues. No other file
- * includes the headers of either. A set and a bell are descriptors themselves: they are readable when they have something
- * to tell, may be members of another set, and are closed with close(). A member that is closed leaves its sets. */
+ * includes the headers of either. A set and a bell are descriptors themselves, are closed with close(), and may be
+ * members of another set. A set is readable while a member is ready; a bell, from a ring until it is taken. A member
+ * that is closed leaves its sets. */
 #ifndef BASE_POLLER_H
 #define BASE_POLLER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a descriptor is watched for. POLLER_GONE, its other end is gone, is always told. */
+/* What a descriptor is watched for. POLLER_GONE (its other end is gone) is reported whether or not it was asked for. */
 enum { POLLER_IN = 1, POLLER_OUT = 2, POLLER_GONE = 4 };
 
 typedef struct poller_event {

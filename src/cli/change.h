@@ -4,7 +4,7 @@
 
 #include "cli/store.h"
 
-/* Makes the writes; says what is wrong and returns an exit status if it cannot. */
+/* Makes the writes, and returns 0. If it cannot, it prints why and returns an exit status. */
 typedef int (*change_fn)(store *s, hd_tx *tx);
 
 /* Opens the file of the first operand, runs fn in a transaction, adds the condition of --if on the

@@ -15,7 +15,7 @@ enum { JOB_WIDTH = 28 };
 typedef struct listing {
     store *s;
     uint64_t printed;
-    hd_status status; /* of a look at a document or its holder */
+    hd_status status; /* why a lease or its holder could not be read; it ends the listing */
 } listing;
 
 static const char *state_of(const lease_holder *h) {
@@ -123,7 +123,7 @@ const command command_leases = {
     .operands = "STORE",
     .least = 1,
     .most = 1,
-    .summary = "who does which job for which space, since when",
+    .summary = "which process does which job for which space, since when",
     .text = "A job such as running the workflows of a space is done by one process at a time, "
             "which holds its lease. Lists them: held by a process that lives; abandoned by one "
             "that does not, until another takes the lease; or free, since the last one gave it "

@@ -1,4 +1,4 @@
-/* decode.c -- the way back of encode.h. */
+/* decode.c -- makes objects of a world from the encodings that encode.h describes. */
 #include "expr/dict.h"
 #include "expr/encode.h"
 #include "expr/plist.h"
@@ -30,6 +30,8 @@ static ev decode_string(decoder *d, hd_value v) {
                  : refuse(d, "a string is missing in an encoding");
 }
 
+/* A single dollar stays: encode writes such a key only as part of a form, so this one is the key of a program that does
+ * not know of encodings. */
 static ev decode_key(decoder *d, const char *key, size_t length) {
     bool dollar = length > 1 && key[0] == '$' && key[1] == '$';
     return text_of_utf8(d->w, key + dollar, length - dollar);
@@ -87,13 +89,11 @@ static bool put_name(decoder *d, dict *to, const char *key, size_t length, hd_va
     return !ev_failed(value) && dict_set(d->w, to, name, value);
 }
 
-/* Any key with a dollar that is not part of a form was not written by encode, which doubles it: it is the key of a
- * program that does not know of encodings. */
 static bool is_record_tag(const char *key, size_t length) {
     return length == 7 && !memcmp(key, "$record", 7);
 }
 
-/* In the order of "$keys", which must name each key once. */
+/* Adds the entries in the order of "$keys", which must name each key once. */
 static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys) {
     for (hd_iter it = hd_iter_of(keys); hd_iter_next(&it);) {
         size_t length;
@@ -112,7 +112,7 @@ static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys) {
     return to->count == hd_value_count(keys) || (refuse(d, "\"$keys\" does not fit"), false);
 }
 
-/* `record`: "$record" is no name. */
+/* Adds the entries of an object. `record`: its key "$record" is the tag, and no entry. */
 static bool fill_names(decoder *d, dict *to, hd_value from, bool record) {
     hd_value keys = hd_value_at(from, "$keys");
     if (hd_value_kind(keys) == HD_KIND_ARRAY &&
@@ -129,7 +129,8 @@ static bool fill_names(decoder *d, dict *to, hd_value from, bool record) {
 
 #define BASES_MAX 64
 
-/* Of Python's standard library: such a record is data to make the object of. */
+/* Whether the class is one of Python's standard library that is encoded as the data to make the object from, which are
+ * not its attributes. */
 static bool is_sealed(const char *name) {
     static const char *const known[] = { "datetime:", "decimal:", "fractions:",
                                          "frozenset", "pathlib:", "uuid:" };
@@ -138,14 +139,15 @@ static bool is_sealed(const char *name) {
     return false;
 }
 
-/* Named tuples and exceptions with operators of their own say so when they cross: see values.py. */
+/* What is assumed of a class that nothing has declared. Named tuples and exceptions are assumed to have no operators of
+ * their own: Python encodes such a tuple as a record, and marks such an exception with "__own__" (values.py). */
 static uint16_t flags_of(class_kind kind) {
     if (kind == CLASS_TUPLE) return CLASS_OPEN | CLASS_PARTIAL | CLASS_OWN_TEXT;
     if (kind == CLASS_EXCEPTION) return CLASS_OPEN | CLASS_PARTIAL | CLASS_OWN_BASES;
     return CLASS_UNKNOWN;
 }
 
-/* A class of the program that nothing has declared: all that is known is its name. */
+/* Adds a class of the program that nothing has declared: all that is known is its name. */
 static bool make_class(decoder *d, hd_value name, class_kind kind, uint32_t base, uint32_t *out) {
     uint32_t flags = flags_of(kind);
     size_t length;
@@ -164,7 +166,8 @@ static bool make_class(decoder *d, hd_value name, class_kind kind, uint32_t base
     return !status || (refuse(d, "too many classes"), false);
 }
 
-/* `base`: of a class that is made; CLASS_object for all but exceptions and named tuples. */
+/* The class of this name, which is made if it is not known. A class that was only named so far (CLASS_NAMED) gets this
+ * kind and base. `base` is CLASS_object for all but exceptions and named tuples. */
 static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t base, uint32_t *out) {
     size_t length;
     const char *chars = hd_value_text(name, &length);
@@ -182,7 +185,8 @@ static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t base
     return false;
 }
 
-/* The class of an exception. What is above one that is not declared its values say: all of it, the closest first. */
+/* The class of an exception. "bases" lists all classes above it, the closest first, for a class that is not
+ * declared. */
 static bool find_error_class(decoder *d, hd_value from, const char *tag, uint32_t *out) {
     hd_value bases = hd_value_at(from, "bases");
     uint32_t above[BASES_MAX + 1], count = 0;
@@ -305,13 +309,13 @@ static ev decode_pairs(decoder *d, hd_value from) {
     return ev_failed(out) || !fill_pairs(d, out.dict, hd_value_at(from, "$dict")) ? ev_fail() : out;
 }
 
-/* An object with such a tag is that form if the tag's value is of this kind and every other key is one of the form's own.
- * Anything else is an object of a program that does not know of encodings. */
+/* An object with this tag has the form if the tag's value is of this kind and every other key is one of the form's own.
+ * Any other object belongs to a program that does not know of encodings. */
 typedef struct form {
     const char *tag;
     hd_kind kind;
-    const char *beside[5]; /* NULL behind the last */
-    bool any;              /* beside it */
+    const char *beside[5]; /* the keys that may stand beside the tag; NULL behind the last */
+    bool any;              /* any key may stand beside the tag */
     ev (*decode)(decoder *d, hd_value from);
 } form;
 
@@ -372,8 +376,8 @@ static ev decode(decoder *d, hd_value v) {
     }
 }
 
-/* What went wrong, as a status; the world is left without it. */
-static hd_status decode_status(decoder *d) {
+/* Returns what went wrong as a status, and clears it from the world. */
+static hd_status take_failure(decoder *d) {
     world *w = d->w;
     hd_status status = d->status ? d->status : w->status ? w->status : HD_LIMIT;
     if (!d->status && raise_is_pending(w)) {
@@ -394,7 +398,7 @@ hd_status decode_slot(world *w, hd_value from, decode_ref_fn find, void *ctx, ev
     decoder d = { w, find, ctx, error, HD_OK };
     world_begin(w);
     *out = decode(&d, from);
-    return ev_failed(*out) || d.status ? decode_status(&d) : HD_OK;
+    return ev_failed(*out) || d.status ? take_failure(&d) : HD_OK;
 }
 
 hd_status decode_value(world *w, hd_value from, ev *out, hd_error *error) {
@@ -427,5 +431,5 @@ hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, 
         good = fill_pairs(&d, object.dict, hd_value_at(from, "$dict"));
     else good = fill_names(&d, object.dict, from, object.kind == EV_RECORD);
     if (object.kind != EV_LIST) object.dict->form = form_of(object, from);
-    return good && !d.status ? HD_OK : decode_status(&d);
+    return good && !d.status ? HD_OK : take_failure(&d);
 }

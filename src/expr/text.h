@@ -1,7 +1,7 @@
 /* text.h -- str and bytes: making them, and building them piece by piece.
  *
- * A `write_text` collects code points in a buffer that the world keeps for the next one: building
- * allocates only the finished text. It widens itself when the first code point above 255 arrives.
+ * A text_builder collects code points in a buffer that the world keeps for the next builder, so that building
+ * allocates only the finished text. The buffer has one byte for each code point until the first one above 255 arrives.
  * Nothing here raises: failures are left in the world (status or failure), and the result is EV_FAIL. */
 #ifndef EXPR_TEXT_H
 #define EXPR_TEXT_H
@@ -14,15 +14,15 @@ ev text_of_ascii(world *w, const char *ascii);
 ev text_of_point(world *w, uint32_t point);
 ev bytes_of(world *w, const void *data, size_t size);
 
-/* The part from `from` of `count`; of the same kind. The whole text is itself. */
+/* `count` characters of `t` (bytes, if it is bytes) from `from` on. If these are all of them, `t` itself. */
 ev text_part(world *w, ev t, size_t from, size_t count);
 
 bool text_same(const text *a, const text *b);
 /* -1, 0, 1 by code points. */
 int text_order(const text *a, const text *b);
-/* Whether it is this ASCII text. */
+/* Whether the text is this one. */
 bool text_is(const text *t, const char *ascii);
-/* Whether it has a lone surrogate, which UTF-8 cannot say. */
+/* Whether the text has a lone surrogate, which UTF-8 cannot encode. */
 bool text_has_surrogate(const text *t);
 
 typedef struct text_builder {
@@ -40,16 +40,16 @@ void write_chars(text_builder *b, const char *ascii, size_t size);
 void write_fill(text_builder *b, uint32_t point, size_t count);
 void write_part(text_builder *b, const text *t, size_t from, size_t count);
 void write_whole(text_builder *b, const text *t);
-/* The text, and the end of the builder. */
+/* Each builder is ended by one of these three: with a str, with bytes, or without a result. */
 ev write_str(text_builder *b);
 ev write_bytes(text_builder *b);
-/* The end without a text. Always call one of the three. */
 void write_drop(text_builder *b);
 
-/* UTF-8 of a text, into a builder as bytes. Lone surrogates become three bytes each. */
+/* Adds the UTF-8 of a text to a builder that write_bytes will end. A lone surrogate becomes three bytes. */
 void write_utf8(text_builder *b, const text *t);
 /* Reads one code point; returns its length, or 0 where the bytes are malformed. */
 size_t utf8_next(const uint8_t *at, size_t left, uint32_t *point);
+/* Writes one code point; returns its length. */
 size_t utf8_put(uint8_t out[4], uint32_t point);
 
 #endif

@@ -101,16 +101,16 @@ static hd_value totals(inspector *in) {
 
 hd_value answer_stats(inspector *in, const request *r, hd_error *error) {
     (void)error;
-    ranking all = { .in = in, .by = r->by };
+    ranking ranks = { .in = in, .by = r->by };
     hd_value nodes = hd_array();
-    hd_runtime_nodes(in->rt, rank, &all);
-    if (!all.no_memory && all.all.count && r->by != BY_ORDER)
-        qsort(all.all.items, all.all.count, sizeof *all.all.items,
+    hd_runtime_nodes(in->rt, rank, &ranks);
+    if (!ranks.no_memory && ranks.all.count && r->by != BY_ORDER)
+        qsort(ranks.all.items, ranks.all.count, sizeof *ranks.all.items,
               r->by == BY_NAME ? by_name : by_weight);
-    for (uint32_t i = 0; i < all.all.count && i < r->limit && !all.no_memory; i++)
-        nodes = hd_array_append(in->pool, nodes, stats_node(in, all.all.items[i].node));
-    vec_fini(&in->rt->env, &all.all);
-    if (all.no_memory) return hd_failed(HD_NOMEM);
+    for (uint32_t i = 0; i < ranks.all.count && i < r->limit && !ranks.no_memory; i++)
+        nodes = hd_array_append(in->pool, nodes, stats_node(in, ranks.all.items[i].node));
+    vec_fini(&in->rt->env, &ranks.all);
+    if (ranks.no_memory) return hd_failed(HD_NOMEM);
     return hd_object_set(in->pool, hd_object_set(in->pool, hd_object(), "nodes", nodes), "totals",
                          totals(in));
 }

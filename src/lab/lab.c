@@ -15,8 +15,8 @@
 #define LOOK_MS     100 /* within this time a runtime on a file looks for others' commits */
 #define LOOKS_MAX   1000
 #define TURNS_MAX   10000
-#define WINDOWS_MAX 100  /* of debounces and throttles, that idle waits for */
-#define VERDICT_MS  1000 /* of real time, that a verdict may take */
+#define WINDOWS_MAX 100  /* idle waits for so many windows of debounces and throttles */
+#define VERDICT_MS  1000 /* of real time: a verdict may take so long */
 #define REPEAT_MS   4    /* steps in which idle waits for transactions that are tried again */
 #define WAITS_MAX   10   /* waits of a second without a deadline, in a row: then the test ends */
 #define TRACE_KINDS (HD_TRACE_RUNS | HD_TRACE_TRIGGERS)
@@ -52,9 +52,10 @@ static uint64_t pending_of(const lab_runtime *r) {
     return r->held ? 0 : stats.pending;
 }
 
-/* The thread of a store in a file decides commits in real time, of which it gets some before the lab's clock moves:
- * it may also wait for that clock. */
-static bool is_decided(const lab_runtime *r, int fd) {
+/* The thread of a store in a file decides commits in real time. Gives it up to VERDICT_MS before the lab's clock moves,
+ * and no more, since the thread may itself be waiting for that clock. Returns whether the descriptor became
+ * readable. */
+static bool await_verdict(const lab_runtime *r, int fd) {
     struct pollfd readable = { fd, POLLIN, 0 };
     if (!r->lab->options.in_file || !r->rt || fd < 0 || !pending_of(r)) return false;
     return poll(&readable, 1, VERDICT_MS) > 0;
@@ -66,7 +67,7 @@ static void pass_wait(int fd, uint64_t deadline_ns, void *ctx) {
     lab_runtime *r = ctx;
     const hd_env *e = world_of(ctx);
     struct pollfd readable = { fd, POLLIN, 0 };
-    if (is_decided(r, fd)) return;
+    if (await_verdict(r, fd)) return;
     e->wait(fd, deadline_ns, e->ctx);
     bool ended = deadline_ns != UINT64_MAX || (fd >= 0 && poll(&readable, 1, 0) > 0);
     r->waits = ended ? 0 : r->waits + 1;
@@ -188,7 +189,7 @@ static lab_runtime *find_runtime(const hd_lab *lab, const char *name) {
     return NULL;
 }
 
-static hd_status told_twice(const hd_lab *lab, const char *name) {
+static hd_status refuse_second(const hd_lab *lab, const char *name) {
     char message[256];
     snprintf(message, sizeof message, "a runtime %.200s is open already", name);
     lab_tell(lab, message);
@@ -199,7 +200,7 @@ hd_status hd_lab_runtime_with(hd_lab *lab, const char *name, const hd_options *o
                               hd_runtime **out) {
     hd_error error = { 0 };
     *out = NULL;
-    if (find_runtime(lab, name)) return told_twice(lab, name);
+    if (find_runtime(lab, name)) return refuse_second(lab, name);
     lab_runtime *r = new_runtime(lab, name);
     hd_status status = open_runtime(r, options, &error);
     if (status) {
@@ -369,7 +370,7 @@ static void until_over(hd_lab *lab) {
     }
 }
 
-/* The end of the first window that a live node waits for which has run before. */
+/* Lowers *first to the end of the debounce or throttle window that the node waits for, if it is live. */
 static bool find_window(const hd_node_info *info, void *ctx) {
     uint64_t *first = ctx;
     bool waits = info->why_not == HD_WHY_NOT_DEBOUNCE || info->why_not == HD_WHY_NOT_THROTTLE;

@@ -120,7 +120,7 @@ static hd_status chunk_run(hd_tx *tx, void *ctx) {
     const chunk_part *c = ctx;
     hd_value all = { 0 };
     hd_status late =
-        HD_OK; /* HD_PENDING: a member is still loading; the loop asks for the rest, too */
+        HD_OK; /* HD_PENDING: a member is still loading, and the others are asked for, too */
     if (c->how.digest) return run_digest(tx, c);
     for (uint32_t i = 0; i < c->count; i++) {
         hd_value v = hd_tx_get(tx, c->in[i]);
@@ -208,7 +208,8 @@ static hd_status entry_cell(const fold_update *u, const char *name, size_t lengt
 
 /* ---- all elements */
 
-/* Inserts behind `*last`, which becomes the new element. */
+/* Inserts behind `*last`, which becomes the new element. If an element with this cell is there already, the key gets a
+ * number, so that no two elements have the same key. */
 static hd_status append(fold_update *u, hd_cell cell, char *key, fold_element **last) {
     fold_element *other = fold_tree_find(&u->f->tree, cell);
     if (other) {
@@ -295,7 +296,6 @@ static bool note_range(const hd_step *path, size_t depth, hd_value before, hd_va
     size_t index = path[0].index;
     if (r->of.count && vec_last(&r->of).before > index) return true;
     range one = { index, index + 1, index + 1 };
-    assert(!r->of.count || vec_last(&r->of).before <= index); /* ascending, apart */
     r->nomem = !vec_push(r->env, &r->of, one);
     return !r->nomem && !r->first_only;
 }

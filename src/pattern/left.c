@@ -1,13 +1,14 @@
 /* left.c -- the documents of a row that has left its list, and of a chunk that has left its fold.
  *
- * When such a build stops, the documents that its nodes write are noted, and the next pump removes those that no node
- * writes by then: a row that comes back finds its documents, or writes them anew. The removal is not part of the list's
- * commit, which is made while nodes still read the documents. Another program that has made the row again meanwhile
- * writes them again, since the scheduler invalidates a computation whose output another program has removed
- * (invalidation.c).
+ * When the build of such a row or chunk stops, the documents that its nodes write are noted. The next pump removes
+ * those that no node writes by then: a row that comes back finds its documents, or writes them anew. The removal is not
+ * part of the list's commit, which is made while nodes still read the documents. If another program has made the row
+ * again meanwhile, it writes the documents again, since the scheduler invalidates a computation whose output another
+ * program has removed (invalidation.c).
  *
- * Of rows that left while no program ran, or whose program was killed in between, the store still has what their nodes
- * had read and written (persistence): when the list has made its rows, the documents of the others are noted, too. */
+ * A row may also have left while no program ran, or its program may have been killed before the removal. The store
+ * still has what the nodes of that row had read and written (persistence). So when a list has made its rows, the
+ * documents of all other rows that the store knows of are noted, too. */
 #include "pattern/pattern.h"
 
 #include "base/env.h"
@@ -18,7 +19,7 @@
 #include "value/key.h"
 
 #define LEFT_SLICE 256 /* documents that one transaction removes */
-#define LATELY     16  /* notes that was_noted looks back */
+#define LATELY     16  /* was_noted looks at so many of the last notes */
 
 /* Whether the build has given the document its name: nodes that a program registers may write elsewhere. */
 static bool is_below(const hd_build *b, const struct key *id) {
@@ -50,7 +51,8 @@ void left_note(hd_build *b) {
     }
 }
 
-/* Documents of neighbours are noted one after the other: those above them, again and again. */
+/* Whether the document is among the last notes. Rows of one list are noted one after the other, and the documents above
+ * them are the same. */
 static bool was_noted(const patterns *all, place_id doc) {
     uint32_t from = all->left.count > LATELY ? all->left.count - LATELY : 0;
     for (uint32_t i = from; i < all->left.count; i++)
@@ -58,8 +60,9 @@ static bool was_noted(const patterns *all, place_id doc) {
     return false;
 }
 
-/* A list or fold inside of a row creates nodes, so the store has no row of it; but of what it has created, and its own
- * document is above the documents of those. `from`: where in the id what is above may end. */
+/* Notes the documents whose ids are beginnings of this one's, up to a slash at or after `from`. A list or fold inside
+ * of a row is a node that creates nodes, so the store has no row about it; it has rows about the nodes that were
+ * created, and the ids of their documents begin with the id of the list's document. */
 static void note_above(patterns *all, place_id doc, size_t from) {
     places *ps = &all->rt->r.places;
     const struct key *id = place_at(ps, doc)->doc.id;
@@ -136,8 +139,9 @@ static leaving *take_last(patterns *all, uint32_t count) {
     return l;
 }
 
-/* The store refuses a removal if another program has written one of the documents since, or if it has refused a commit
- * of ours on which the removal stood. The removal is tried again; so is one that needs a document that is loading. */
+/* The store refuses a removal if another program has written one of the documents since, or if the removal read a value
+ * of a commit of this runtime that was refused. hd_transact_later then tries again; so it does while a document
+ * loads. */
 void left_work_off(patterns *all) {
     if (!all->left.count || all->rt->open) return;
     leaving *l = take_last(all, all->left.count < LEFT_SLICE ? all->left.count : LEFT_SLICE);
