@@ -1,17 +1,18 @@
-/* causes.c -- gathering causes, and keeping those that the reads do not tell. */
+/* causes.c -- finds the causes of runs from the reads of a node, and keeps a record where the reads do not tell
+ * them. */
 #include "scheduler/causes.h"
 
 #include "base/env.h"
 #include <stdlib.h>
 
-/* A node's causes, as far as its reads do not tell them. All places are referenced. */
+/* The causes of one node that its reads do not tell. All places are referenced. */
 struct kept_causes {
-    /* Of the next run, beside the reads that changed after next_since. Without of_next the reads
-     * that changed since the last run are all there is. */
+    /* of_next: the causes of the next run are `next`, and the reads that changed after next_since. Otherwise they are
+     * the reads that changed since the last run. */
     bool of_next;
     uint64_t next_since;
     place_vec next;
-    /* Of the last run; without of_last the reads tell them. */
+    /* of_last: the causes of the last run are `last`. Otherwise its reads tell them. */
     bool of_last;
     place_vec last;
 };
@@ -66,7 +67,7 @@ static int by_root(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* One address for each document. */
+/* Replaces the addresses of each document by their nearest common ancestor. */
 static hd_status join(const scheduler *s, place_vec *out) {
     assert(out->count);
     const places *ps = &s->r->places;
@@ -102,8 +103,8 @@ static void swap(place_vec *a, place_vec *b) {
 /* ---- gathering */
 
 typedef struct window {
-    uint64_t since, until; /* reads that changed after the one and up to the other */
-    place_id own;          /* a document whose change at `until` is the node's own; 0: none */
+    uint64_t since, until; /* it holds reads that changed after `since` and up to `until` */
+    place_id own;          /* a document whose change at `until` the node itself made; 0: none */
 } window;
 
 static inline bool is_in_window(const scheduler *s, const window *w, uint32_t key) {
@@ -135,7 +136,7 @@ static window next_window(const scheduler *s, node_id id) {
     const node *n = node_of(s, id);
     const kept_causes *k = kept(s, id);
     if (k && k->of_next) return (window){ k->next_since, UINT64_MAX, 0 };
-    /* Of a node with a change group, what concerned it is written down. */
+    /* A node with a change group has a record of every change that concerned it: its reads add nothing. */
     return (window){ has_group(s, n) ? UINT64_MAX : n->ran_rev, UINT64_MAX, 0 };
 }
 
@@ -149,7 +150,7 @@ hd_status causes_of_next(const scheduler *s, node_id id, place_vec *out) {
     return !status && out->count > CAUSES_FEW ? join(s, out) : status;
 }
 
-/* As the registered reads tell them. */
+/* The window in which the registered reads tell the causes of the last run. */
 static window last_window(const scheduler *s, const node *n) {
     window w = { causes_last_since(n), n->ran_rev, 0 };
     if (has_group(s, n)) w.since = UINT64_MAX;
@@ -228,7 +229,7 @@ static void free_record(scheduler *s, kept_causes *k) {
     env_free(s->env, k, sizeof *k);
 }
 
-/* An empty record: one is kept. */
+/* Takes back an empty record: keeps one for new_record, and frees others. */
 static void give_record(scheduler *s, kept_causes *k) {
     assert(!k->next.count && !k->last.count && !k->of_next && !k->of_last);
     if (s->spare_causes) free_record(s, k);
@@ -272,7 +273,7 @@ static void begin_next(scheduler *s, node_id id, kept_causes *k, uint64_t since)
     node_of(s, id)->flags |= NODE_TOLD_WHY;
 }
 
-/* The record says from here on what causes the next run: what the reads have told so far stays. */
+/* From here on the record has the causes of the next run; those that the reads tell so far remain causes. */
 static void open_next(scheduler *s, node_id id, kept_causes *k) {
     if (k->of_next) return;
     assert(!k->next.count);
@@ -284,33 +285,34 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Each address once again. */
-static void tidy(scheduler *s, place_vec *v) {
+/* Removes addresses that are there more than once. */
+static void remove_duplicates(scheduler *s, place_vec *v) {
     assert(v->count);
-    uint32_t kept_ = 0;
+    uint32_t single = 0;
     qsort(v->items, v->count, sizeof *v->items, by_number);
     for (uint32_t i = 0; i < v->count; i++) {
-        if (kept_ && v->items[kept_ - 1] == v->items[i]) place_unref(&s->r->places, v->items[i]);
-        else v->items[kept_++] = v->items[i];
+        if (single && v->items[single - 1] == v->items[i]) place_unref(&s->r->places, v->items[i]);
+        else v->items[single++] = v->items[i];
     }
-    v->count = kept_;
+    v->count = single;
 }
 
-/* A long list is tidied whenever it is full, so that it has room for twice the addresses at most.
- * Without memory everything that changed after `since` counts: too much, never too little. */
+/* Only a short list is searched for duplicates at once. A long one loses them whenever it is full, and grows only if
+ * more than half of it is left: so its capacity stays in proportion to the number of different addresses. Without
+ * memory everything that changed after `since` counts: too much, never too little. */
 static void add_next(scheduler *s, kept_causes *k, place_id at, uint64_t since) {
     place_vec *v = &k->next;
     assert(k->of_next);
     if (v->count <= CAUSES_FEW && contains(v, at)) return;
     if (v->count > CAUSES_FEW && v->count == v->capacity) {
-        tidy(s, v);
+        remove_duplicates(s, v);
         if (v->count > v->capacity / 2) (void)vec_room(s->env, v, v->capacity);
     }
     if (vec_push(s->env, v, at)) place_ref(&s->r->places, at);
     else if (since < k->next_since) k->next_since = since;
 }
 
-/* The node's run is being committed: what caused that run causes no other. */
+/* The node's run is being committed: its causes are not causes of the next run. */
 static void open_after_run(scheduler *s, node_id id, kept_causes *k) {
     if (!k->of_next) begin_next(s, id, k, has_group(s, node_of(s, id)) ? UINT64_MAX : s->r->rev);
 }
@@ -335,7 +337,7 @@ void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t c
     node *n = node_of(s, id);
     if (!count || (n->flags & NODE_NEVER_RAN) || SABOTAGED(s, LEAVE_OUT_RESTORE)) return;
     kept_causes *k = record_of(s, id);
-    if (!k) { /* as far as the reads tell */
+    if (!k) { /* no memory: the reads that changed after `since` are the causes */
         if (since < n->ran_rev) n->ran_rev = since;
         n->prev_back = 0;
         return;
@@ -346,14 +348,15 @@ void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t c
 
 /* ---- a run
  *
- * Whether a record is needed shows at its end, where memory must not be missing: the transaction brings
- * one along (tx.room), unless the node has one. */
+ * Whether a record is needed is known only when the run ends, and a lack of memory must not matter then. So the
+ * transaction brings an empty record along (tx.room), unless the node has one. */
 
-static void take_room(scheduler *s, node_id id, hd_tx *tx, hd_status *status) {
+static hd_status take_room(scheduler *s, node_id id, hd_tx *tx) {
     assert(!tx->room);
-    if (kept(s, id)) return;
-    *status = room_for_record(s, id);
-    if (!*status && !(tx->room = new_record(s))) *status = HD_NOMEM;
+    if (kept(s, id)) return HD_OK;
+    hd_status status = room_for_record(s, id);
+    if (!status && !(tx->room = new_record(s))) status = HD_NOMEM;
+    return status;
 }
 
 static void give_room(scheduler *s, hd_tx *tx) {
@@ -361,7 +364,8 @@ static void give_room(scheduler *s, hd_tx *tx) {
     tx->room = NULL;
 }
 
-/* Cannot fail. The node may have got a record meanwhile, and lost it again. */
+/* The node's record, or else the one that the transaction brought along, which becomes the node's. Cannot fail: one of
+ * them is there since causes_take. */
 static kept_causes *record_with(scheduler *s, node_id id, hd_tx *tx) {
     kept_causes *k = kept(s, id);
     if (k) return k;
@@ -370,7 +374,8 @@ static kept_causes *record_with(scheduler *s, node_id id, hd_tx *tx) {
     return k;
 }
 
-/* Those that are named move over with their references; the reads add theirs. */
+/* The causes of the next run that the record names move to the transaction, with their references, and those that the
+ * reads tell are added. HD_NOMEM: nothing changed. */
 static hd_status take_named(scheduler *s, node_id id, kept_causes *k, hd_tx *tx) {
     window w = next_window(s, id);
     uint32_t named = k->next.count;
@@ -385,6 +390,7 @@ static hd_status take_named(scheduler *s, node_id id, kept_causes *k, hd_tx *tx)
     return HD_OK;
 }
 
+/* The same for a node whose record names none: the reads tell all causes. */
 static hd_status take_told(scheduler *s, node_id id, hd_tx *tx) {
     assert(!tx->causes.count);
     window w = next_window(s, id);
@@ -397,7 +403,7 @@ static hd_status take_told(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
-/* Of many, those of a document become one. Without memory for that they stay. */
+/* Joins the causes of each document into one. Without memory they stay as they are. */
 static void take_joined(scheduler *s, hd_tx *tx) {
     place_vec joined = { 0 };
     if (copy(s, &tx->causes, &joined) || join(s, &joined)) {
@@ -412,10 +418,9 @@ static void take_joined(scheduler *s, hd_tx *tx) {
 
 hd_status causes_take(scheduler *s, node_id id, hd_tx *tx) {
     kept_causes *k = kept(s, id);
-    hd_status status = HD_OK;
     assert(!(tx->flags & TX_CAUSES) && !tx->causes.count);
     if (node_of(s, id)->flags & NODE_NEVER_RAN) return HD_OK;
-    take_room(s, id, tx, &status);
+    hd_status status = take_room(s, id, tx);
     if (!status) status = k && k->of_next ? take_named(s, id, k, tx) : take_told(s, id, tx);
     if (status) {
         give_room(s, tx);
@@ -453,7 +458,7 @@ void causes_completed(scheduler *s, node_id id, hd_tx *tx) {
         swap(&k->last, &tx->causes);
         k->of_last = true;
     }
-    /* What marked it while it was suspended was read by the run before, and not by this one. */
+    /* The node is clean: a change that marked it while the run was suspended concerned only reads of the run before. */
     kept_causes *k = kept(s, id);
     if (k && k->of_next && !node_is_invalid(&s->graph, node_of(s, id))) forget_next(s, id, k);
     causes_end(s, tx);

@@ -147,12 +147,12 @@ hd_status hd_tx_return(hd_tx *tx, hd_value v) {
 }
 
 hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]) {
-    const handling *h = handling_of(tx);
+    handling *h = handling_of(tx);
     char json[HD_EVENT_ID_SIZE + 64];
     id[0] = 0;
     if (!h) return runtime_fail(tx->rt, HD_USAGE, "ids are minted by handlers");
-    int length = snprintf(json, sizeof json, "{\"minted\":{\"by\":\"%s\",\"n\":%u}}", h->e->id,
-                          ((handling *)tx->owner)->minted++);
+    int length =
+        snprintf(json, sizeof json, "{\"minted\":{\"by\":\"%s\",\"n\":%u}}", h->e->id, h->minted++);
     id_of_text(json, (size_t)length, id);
     return HD_OK;
 }

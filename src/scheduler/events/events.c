@@ -21,8 +21,9 @@ void events_wait_for(scheduler *s, event *e, place_id doc) {
     e->missing = doc;
 }
 
-/* The document was asked for and has not arrived. An event that was not the head of its lane when the
- * document arrived was not told (look_for_arrived looks at heads), so each step looks at the document. */
+/* Whether the document was asked for and has not arrived. Each step looks at the document itself, since
+ * look_for_arrived wakes only the heads of lanes: an event behind the head is not told that its document has
+ * arrived. */
 static bool is_on_its_way(const scheduler *s, place_id doc) {
     return doc && (place_at(&s->r->places, doc)->doc.flags & DOC_LOADING);
 }
@@ -261,8 +262,8 @@ bool events_have_work(const scheduler *s) {
     return !list_empty(&ev->outcomes) || lanes_have_work(s);
 }
 
-/* A head whose preflight said HD_PENDING waits for some change, perhaps for ever. The runtime is idle
- * meanwhile. */
+/* Lanes in LANE_READS do not count: a handler whose preflight returned HD_PENDING waits for some change, perhaps for
+ * ever, and the runtime is idle meanwhile. */
 bool events_hold_idle(const scheduler *s) {
     const events *ev = s->events;
     for (int i = 0; ev && i < LANE_STATES; i++)
@@ -391,6 +392,7 @@ static void release_origin(scheduler *s, event *e) {
     lineage_unref(&s->events->lineages, origin);
 }
 
+/* A posted event is over here: its document may be taken up again. */
 static void untake(scheduler *s, event *e) {
     assert(!e->document == !(e->flags & EVENT_POSTED));
     if (!e->document) return;
@@ -400,8 +402,8 @@ static void untake(scheduler *s, event *e) {
     e->document = 0;
 }
 
-/* Whether a posted event that ends with this status stays in the store, as a failed one. */
-static bool has_failed(const event *e, hd_status status) {
+/* Whether the event is a posted one that stays in the store, as failed, when it ends with this status. */
+static bool stays_as_failed(const event *e, hd_status status) {
     return (e->flags & EVENT_POSTED) && status && status != HD_EXISTS && status != HD_CLOSED;
 }
 
@@ -409,7 +411,7 @@ void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     events *ev = s->events;
     assert(list_linked(&e->link)); /* in its lane, or in flight: an event ends once */
     assert(!e->presync || e->presync->e == e);
-    if (has_failed(e, status))
+    if (stays_as_failed(e, status))
         events_note_failure(s, e, status, why && *why ? why : hd_status_text(status));
     if (e->flags & EVENT_IN_FLIGHT) {
         assert(ev->flying);

@@ -40,14 +40,16 @@ hd_status events_retry(scheduler *s, hd_tx *tx, hd_cell cell) {
     hd_value failed = hd_tx_get_meta(tx, cell, EVENTS_FAILED);
     int64_t tried = hd_value_as_int(hd_value_at(failed, "attempts"), 0);
     record = hd_object_set(pool, record, "again", hd_int(pool, again));
-    record = hd_object_set(pool, record, "tried", hd_int(pool, tried)); /* the account goes */
+    /* The note of the failure, which has this count, is removed below. */
+    record = hd_object_set(pool, record, "tried", hd_int(pool, tried));
     status = hd_tx_set(tx, cell, record);
     if (!status) status = hd_tx_set_meta(tx, cell, EVENTS_FAILED, value_absent());
     return status ? status : events_watch_verdict(s, tx, doc, id, NULL);
 }
 
-static hd_status write_end(scheduler *s, hd_tx *tx, place_id receipt, const char *id,
-                           hd_value record, const char *why) {
+/* Writes the receipt of an event that is dropped. `record` is what its document holds. */
+static hd_status write_dropped(scheduler *s, hd_tx *tx, place_id receipt, const char *id,
+                               hd_value record, const char *why) {
     char text[RECEIPT_KIND_SIZE];
     const char *kind = receipts_kind(s, id, text);
     hd_pool *pool = tx_pool(tx);
@@ -76,6 +78,6 @@ hd_status events_drop(scheduler *s, hd_tx *tx, hd_cell cell, const char *why) {
     if (!status && delay_is_periodic(record)) return events_remove(s, tx, doc);
     if (!status)
         status = event_document(s, place_at(&s->r->places, doc)->doc.home, RECEIPT, id, &receipt);
-    if (!status) status = write_end(s, tx, receipt, id, record, why ? why : "");
+    if (!status) status = write_dropped(s, tx, receipt, id, record, why ? why : "");
     return status ? status : events_remove(s, tx, doc);
 }

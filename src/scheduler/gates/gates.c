@@ -312,14 +312,14 @@ void gates_release_led(scheduler *s, uint64_t now) {
 
 /* ---- windows that do not end */
 
-bool gates_is_starved(const gate *g) {
+bool gates_is_put_off(const gate *g) {
     assert(g->debounce_ms || !g->debounce_at);
     uint64_t ms = later((uint64_t)g->debounce_ms * ITERATIONS_MAX, STARVED_MS);
     return g->debounce_at > g->armed_at + g->debounce_ms * MS + ms * MS;
 }
 
 bool gates_goes_round(const gate *g, uint64_t waited_ns) {
-    if (g->debounce_at && gates_is_starved(g)) return true;
+    if (g->debounce_at && gates_is_put_off(g)) return true;
     return g->again >= ITERATIONS_MAX && waited_ns >= round_ns(g);
 }
 

@@ -34,8 +34,8 @@ void gates_ran(scheduler *s, node_id id, uint64_t now, bool completed);
 
 /* It used up its runs in a pass without settling. */
 void gates_exhausted(scheduler *s, node_id id, uint64_t now);
-/* A run of the node was suspended or had to wait, and its causes led back to the node (runner/rounds.c); and
- * whether that was so as often, since it settled, as a node may run in a pass. */
+/* A run of the node was suspended or had to wait, and its causes led back to the node (runner/rounds.c). And whether
+ * that has happened, since the node last settled, as often as a node may run in a pass. */
 void gates_went_round(scheduler *s, node_id id);
 bool gates_is_round_too_often(const scheduler *s, const node *n);
 /* It settled: no backoff any more. */
@@ -56,20 +56,21 @@ void gates_release(scheduler *s, node_id id);
 void gates_retry(scheduler *s, node_id id, bool failed);
 /* A commit was accepted: the next refusal is the first again. */
 void gates_accepted(scheduler *s, node_id id);
-/* Its commit was refused for good: no retry is due. But what is withdrawn with the commit may make the node run again,
- * by way of other nodes whose commits are refused. So the row goes on, and a long one delays the next run. */
+/* Its commit was refused for good: no retry is due. But other nodes whose commits are refused as well may make the node
+ * run again. So this refusal, too, is counted among those in a row, and many in a row delay the next run. */
 void gates_refused(scheduler *s, node_id id);
 /* Whether idle and sync wait for the node's retry: they do for the first RETRIES_HELD in a row. */
 bool gates_retry_holds(const cold *c);
-/* Whether the node's commit was refused, and its readers wait for the retry: its result was withdrawn, and what is
- * there instead is of no state that ever was. As idle, they wait for the first RETRIES_HELD in a row. */
+/* Whether the node's commit was refused, and its readers wait for the retry: its result was withdrawn, and the value
+ * that is visible in its place does not fit the other values that they read. Like idle, they wait for the first
+ * RETRIES_HELD retries in a row. */
 bool gates_is_refused(const scheduler *s, const node *n);
-/* The node, which reads what that one computes, waits as long as it. */
+/* The node reads what the refused node computes, and waits as long as that one. */
 void gates_wait_with(scheduler *s, node_id id, const cold *refused);
-/* The node waits until then for the result of the process that derives for the space, or for a node upstream that
- * does. False: there is no memory for that, and it does not wait. */
+/* The node waits, at most `until` then, for the result of the process that derives for the space, or for a node
+ * upstream that waits so. False: there is no memory for that, and it does not wait. */
 bool gates_await_lead(scheduler *s, node_id id, uint64_t until);
-/* Whether it does. */
+/* Whether the node waits so. */
 static inline bool gates_is_led(const scheduler *s, const node *n) {
     const cold *c = s->led.count ? cold_of(s, n) : NULL;
     return c && c->gate.lead_at;
@@ -84,9 +85,9 @@ uint64_t gates_delay_ns(const scheduler *s, uint32_t n);
 
 /* Whether the debounce has been put off for longer than ten of its windows, and ten seconds, because what the
  * node reads keeps changing. */
-bool gates_is_starved(const gate *g);
+bool gates_is_put_off(const gate *g);
 /* Whether an event that has waited so long goes on without a debounced or throttled node that is invalid: the node
- * is starved; or it was invalid again soon after each of its last ten runs, and the event has waited for as many of
+ * is put off so; or it was invalid again soon after each of its last ten runs, and the event has waited for as many of
  * its windows. */
 bool gates_goes_round(const gate *g, uint64_t waited_ns);
 
@@ -102,7 +103,7 @@ void gates_converged(scheduler *s, node_id id);
 void gates_overwritten(scheduler *s, node_id id);
 /* Whether the run that is being concluded is the one that puts it right. */
 bool gates_is_mending(const scheduler *s, node_id id);
-/* Its run had no memory: it waits, invalid, until gates_feed gives all of them another chance. */
+/* The node's run had no memory: it waits, invalid, until gates_feed makes all such nodes eligible again. */
 void gates_starve(scheduler *s, node_id id);
 void gates_feed(scheduler *s);
 

@@ -147,8 +147,8 @@ typedef struct graph {
     uint32_t kin_free; /* as index + 1 */
     table kin_index;   /* node -> index into kin */
 
-    /* Memory of read sets, by powers of two; and of reader lists, whose capacities are powers of two:
-     * what stands before the readers would else double the block of every full list. */
+    /* Memory of read sets, by powers of two. And memory of reader lists: their capacities are powers of two, so a
+     * power of two for the whole block would leave nearly half of it unused, because of the header. */
     slab blocks[GRAPH_BLOCK_CLASSES];
     slab lists[GRAPH_LIST_CLASSES];
     uint32_t large; /* blocks and lists too large for those; by readers.c */
@@ -236,7 +236,7 @@ static inline void graph_set_eligible(graph *g, node *n, bool on) {
     }
 }
 
-/* Of 64 positions. */
+/* The runnable ones among the 64 positions of a word. */
 static inline uint64_t graph_runnable(const graph *g, uint32_t word) {
     return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
 }

@@ -1,4 +1,4 @@
-/* async.c -- runs that are suspended: the transaction goes along, and its end comes later.
+/* async.c -- runs that are suspended: the run keeps its transaction, and ends when hd_run_resume is called.
  *
  *     body: hd_tx_suspend --> suspensions --> hd_run_resume --> as any other run ends
  *                                               |     ^
@@ -75,6 +75,32 @@ void runner_left_suspended(scheduler *s, node_id id, hd_status status) {
 
 /* ---- suspending and resuming */
 
+/* The running node's transaction becomes that of the suspended run; `next` is that of the runs after it. */
+static void hand_over(scheduler *s, hd_tx *tx, hd_tx *next, hd_run *run) {
+    assert(next != tx && s->tx == tx);
+    run->tx = tx;
+    tx->owner = run;
+    tx->flags |= TX_EPOCH;
+    tx->epoch = s->r->rev; /* nothing has changed since the body began */
+    tx_expect_nothing(tx);
+    s->tx = next;
+}
+
+/* Until its run ends the node is invalid and not eligible. */
+static void mark_suspended(scheduler *s, node_id id) {
+    node *n = node_of(s, id);
+    s->suspended++;
+    n->flags |= NODE_RUNNING | NODE_SUSPENDED;
+    graph_set_eligible(&s->graph, n, false);
+    graph_set_invalid(&s->graph, n);
+    if (s->suspended == 1 || n->pos < s->suspended_low) s->suspended_low = n->pos;
+    if (s->suspended == 1) s->upstream_moves = s->graph.repaired_nodes;
+    s->upstream_epoch++;
+    s->asynchronous = true;
+    assert(s->suspended_low <= n->pos);
+    assert(s->suspended <= list_count(&s->suspensions) + list_count(&s->resumed));
+}
+
 hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
     node_id id = s->running;
     *out = NULL;
@@ -95,26 +121,12 @@ hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out) {
         return status;
     }
     assert(!c->run && !c->blocked_by && !(node_of(s, id)->flags & NODE_SUSPENDED));
-    *run = (hd_run){ .s = s, .tx = tx, .node = id, .generation = s->sides[id].generation };
+    *run = (hd_run){ .s = s, .node = id, .generation = s->sides[id].generation };
     list_init(&run->blocked);
     list_push_back(&s->suspensions, &run->link);
-    tx->owner = run;
-    tx->flags |= TX_EPOCH;
-    tx->epoch = s->r->rev; /* nothing has changed since the body began */
-    tx_expect_nothing(tx);
     c->run = run;
-    s->tx = next;
-    s->suspended++;
-    node_of(s, id)->flags |= NODE_RUNNING | NODE_SUSPENDED;
-    graph_set_eligible(&s->graph, node_of(s, id), false);
-    graph_set_invalid(&s->graph, node_of(s, id));
-    if (s->suspended == 1 || node_of(s, id)->pos < s->suspended_low)
-        s->suspended_low = node_of(s, id)->pos;
-    if (s->suspended == 1) s->upstream_moves = s->graph.repaired_nodes;
-    s->upstream_epoch++;
-    s->asynchronous = true;
-    assert(s->suspended_low <= node_of(s, id)->pos && s->tx != tx);
-    assert(s->suspended <= list_count(&s->suspensions) + list_count(&s->resumed));
+    hand_over(s, tx, next, run);
+    mark_suspended(s, id);
     runner_note_round(s, id, &tx->causes);
     *out = run;
     return HD_OK;

@@ -137,10 +137,10 @@ static bool admit(scheduler *s, node_id id, uint32_t pos) {
     return !s->counting || count_run(s, id);
 }
 
-/* Whether the sweep returns to the pump: because a run loaded a document in a later state than the rest of
- * the replica, and the pump has to bring the rest up to date (replica.ahead); because must_wait is set; or
- * because the time slice is used up. Starts the time slice at the first reading of the clock. */
-static bool must_give_way(scheduler *s) {
+/* Starts the time slice at the first reading of the clock. Returns whether the sweep has to give way to the pump:
+ * because the slice is used up; because a run loaded a document in a later state than the rest of the replica, and the
+ * pump has to bring the rest up to date (replica.ahead); or because must_wait is set. */
+static bool use_slice(scheduler *s) {
     if (s->r->ahead.count || s->must_wait) return true;
     if (!s->clock_ns) return false;
     uint32_t ms = s->rt->options.slice_ms ? s->rt->options.slice_ms : SLICE_MS;
@@ -192,9 +192,8 @@ static uint32_t sweep_from(scheduler *s) {
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
     assert(s->iteration >= 1 && s->iteration <= ITERATIONS_MAX);
-    bool late = s->r->ahead.count > 0 || s->must_wait;
-    bool asks =
-        s->r->authority->late || s->backed.count || s->leads; /* each node, whether it may run */
+    bool gives_way = s->r->ahead.count > 0 || s->must_wait;
+    bool must_ask = s->r->authority->late || s->backed.count || s->leads; /* admit, for each node */
     s->stats.iterations++;
     graph_settle(g); /* an event may have demanded nodes, whose declared reads brought edges */
     s->cursor = sweep_from(s);
@@ -202,19 +201,19 @@ static bool sweep(scheduler *s) {
     s->behind = s->cursor && graph_lowest_runnable(g) < s->cursor;
     s->upstream_epoch++;
     runner_begin_row(s);
-    for (uint32_t pos; !late && next_runnable(g, s->cursor, &pos);) {
+    for (uint32_t pos; !gives_way && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid | s->counting | asks | s->suspended | s->behind |
+        if (RARELY(g->materialisers_invalid | s->counting | must_ask | s->suspended | s->behind |
                    (s->refused_until > 0)) &&
             !admit(s, id, pos))
             continue;
         s->cursor = pos + 1;
-        late = runner_run_node(s, id, pos) && must_give_way(s);
+        gives_way = runner_run_node(s, id, pos) && use_slice(s);
     }
     runner_end_row(s);
     assert(!s->cancelled && !s->concluding);
-    if (late) give_way(s);
-    return late;
+    if (gives_way) give_way(s);
+    return gives_way;
 }
 
 /* ---- idle priority */
@@ -412,7 +411,7 @@ static bool holds(const scheduler *s, const cold *c) {
     if (g->lead_at && g->lead_at == g->timer.key) return true;
     if (g->retry_at && gates_retry_holds(c)) return true;
     if (g->backoff_at && g->backoff_at == g->timer.key) return backoff_holds(s, n, g);
-    return waits_for_first_run(n, g) && !gates_is_starved(g);
+    return waits_for_first_run(n, g) && !gates_is_put_off(g);
 }
 
 /* Whether a live invalid node waits for a document. */
