@@ -115,11 +115,12 @@ typedef struct authority_ops {
     void (*check)(const authority *a);
 
     void (*close)(authority *a);
-    /* Of a remote authority. From now on our session is kept alive, until the runtime is closed; returns when that
-     * is known to others. HD_BUSY: it is being kept alive, but others do not know that now. present_until: as far as is known now, on our own clock; 0: it is not kept alive. lasts: for
-     * how many ms another session is certain to live; 0: it does not. */
+    /* Of a remote authority. From now on our session is kept alive, until the runtime is closed; returns when other
+     * processes can know that. HD_BUSY: it is being kept alive, but others cannot know that now. */
     hd_status (*stay)(authority *a);
+    /* Until when others take our session for alive, on our own clock; 0: it is not kept alive. */
     uint64_t (*present_until)(authority *a);
+    /* For how many ms another session is certain to live; 0: it does not. */
     hd_status (*lasts)(authority *a, const char *session, uint32_t *ms);
 } authority_ops;
 

@@ -176,8 +176,9 @@ static bool matches_self(const schema_read *s, const schema_node *n, hd_value v)
 
 /* ---- alternatives
  *
- * Which one holds is decided by looking into the value. Why the ones before it do not hold is a
- * dependency: as long as that stands, they do not, whatever else changes. */
+ * Which alternative holds is decided by looking into the value. For each alternative before that one, the part of the
+ * value that does not match is journaled: as long as that part is the same, the alternative does not hold, whatever
+ * else changes. */
 
 typedef struct witness {
     schema_read *s;
@@ -202,8 +203,8 @@ static hd_status note_step(schema_read *s, place_id *at, const schema_place *ste
     return tx_note_place(s->tx, child, s->flags | (last ? 0 : (unsigned)HD_READ_SHAPE));
 }
 
-/* The containers on the way by shape, and the value that does not match; of one that lacks a key, its
- * shape. */
+/* Journals the containers on the way by shape, and then the value that does not match, or its shape if a key is missing
+ * in it. */
 static hd_status note_way(schema_read *s, place_id at, const schema_place *to, bool lacks_key) {
     const schema_place *chain[READ_DEPTH_MAX];
     size_t length = 0;
@@ -226,7 +227,7 @@ static void note_mismatch(schema_match *m, const schema_place *at, bool lacks_ke
     if (!w->status) w->status = note_way(w->s, w->id, at, lacks_key);
 }
 
-/* An alternative that does not hold. */
+/* Journals why an alternative does not hold. */
 static hd_status note_failure(schema_read *s, place_id id, const schema_node *alternative,
                               hd_value v) {
     schema_match m;
@@ -256,7 +257,7 @@ static bool has_choice(const schema_node *n) {
     return n && n->any_count && !(n->flags & (SCHEMA_BOUNDARY | SCHEMA_SHALLOW));
 }
 
-/* What the place is read by; NULL: it matches nothing. Alternatives may have alternatives. */
+/* The schema node that the place is read by; NULL: the value matches none. Alternatives may have alternatives. */
 static hd_status choose(schema_read *s, place_id id, const schema_node *n, hd_value v,
                         const schema_node **out) {
     hd_status status = HD_OK;
@@ -271,12 +272,12 @@ static hd_status choose(schema_read *s, place_id id, const schema_node *n, hd_va
     return status;
 }
 
-/* A container that its kind keeps from matching: whatever is inside, it does not. */
+/* Whether the value is a container of a kind that cannot match, whatever is inside. */
 static bool is_of_wrong_kind(const schema_node *n, hd_value v) {
     return hd_value_count(v) > 0 && !(n->types & schema_type_of(v));
 }
 
-/* All links on the way have been followed. */
+/* Pushes what the schema makes of the value at `id`, to which project() has followed all links. */
 static hd_status project_value(schema_read *s, place_id id, const schema_node *n, bool *present) {
     hd_value v = tx_peek(s->tx, id);
     const schema_node *chosen = n;
@@ -341,7 +342,7 @@ hd_value tx_read_schema(hd_tx *tx, place_id id, const hd_schema *schema, unsigne
 
 /* ---- links in a value that is in no document */
 
-/* A value is no deeper than values may be. */
+/* Stops without an error at READ_DEPTH_MAX: a read by schema could not go deeper either. */
 static void read_links(hd_tx *tx, place_id from, hd_value v, const hd_schema *schema,
                        const schema_node *node, int depth) {
     if (!node || depth == READ_DEPTH_MAX) return;

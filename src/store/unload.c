@@ -1,31 +1,31 @@
-/* unload.c -- letting go of a space.
+/* unload.c -- hd_runtime_unload: the replica forgets the documents of a space.
  *
- * What the replica holds of a space is a copy: everything is stored before, so that the next read
- * finds in the store what it would have found here. Three things do not go: what lives here only
- * (volatile documents, derived values that cannot be stored now), places that handles stand for
- * (without their value), and a space that is needed. Nothing is decided half way: first what can
- * fail, then the rest. */
+ * The replica's documents are copies: everything is stored first, so that the next read finds in the store what it
+ * would have found here. Documents that are here only (volatile ones, derived values that cannot be stored now) stay.
+ * Places that handles refer to stay without their value. A space that a node or handler needs is not unloaded
+ * (hooks.spare). All that can fail is done before the first document is forgotten. */
 #include "store/runtime.h"
 
 #include "value/key.h"
 #include <string.h>
 
-/* A document of the space that can be forgotten. */
-static bool is_meant(const replica *r, place_id id, const struct key *space) {
+/* Whether the place is a document of the space, and can be forgotten. */
+static bool can_unload(const replica *r, place_id id, const struct key *space) {
     const place *p = place_at(&r->places, id);
     return p->root == id && r->places.homes.items[p->doc.home].space == space &&
            replica_can_forget(r, id);
 }
 
+/* The authority takes over what only the replica knows of these documents. */
 static hd_status keep_all(replica *r, const struct key *space) {
     authority *a = r->authority;
     hd_status status = HD_OK;
     for (place_id id = 1; a->ops->keep && id < r->places.count && !status; id++)
-        if (is_meant(r, id, space)) status = a->ops->keep(a, id);
+        if (can_unload(r, id, space)) status = a->ops->keep(a, id);
     return status;
 }
 
-/* Outputs that were sealed may still be named in the list of those to seal. */
+/* Removes outputs from the list of those to seal that have been sealed since. */
 static void tidy_unsealed(replica *r) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < r->unsealed.count; i++)
@@ -38,7 +38,7 @@ static void forget_all(replica *r, const struct key *space) {
     assert(!r->pending_count && !r->in_body); /* everything is stored */
     tidy_unsealed(r);
     for (place_id id = 1; id < r->places.count; id++) {
-        if (!is_meant(r, id, space)) continue;
+        if (!can_unload(r, id, space)) continue;
         replica_forget(r, id);
         if (place_is_doc(&r->places, id)) places_forget(&r->places, id);
     }

@@ -17,18 +17,19 @@ struct later {
 
 static void begin(hd_engine *e, const task_view *t, hd_pool *pool) {
     hd_action_spec spec = engine_action(e, t->action)->spec; /* the function may register actions */
-    hd_action now = { .id = t->id,
-                      .attempt = t->attempt,
-                      .pool = pool,
-                      .token = t->token,
-                      .timeout_ms = t->timeout_ms,
-                      .heartbeat_ms = t->heartbeat_ms };
+    hd_action attempt = { .id = t->id,
+                          .attempt = t->attempt,
+                          .pool = pool,
+                          .token = t->token,
+                          .timeout_ms = t->timeout_ms,
+                          .heartbeat_ms = t->heartbeat_ms };
     hd_value args = hd_value_ref(t->args); /* the function may end its own instance */
-    now.result = hd_null();
-    hd_status status = spec.fn(&now, args, spec.ctx);
-    if (status && status != HD_PENDING) here_blame(&now, status);
-    if (!status) (void)task_complete(e, t->token, now.result);
-    else if (status != HD_PENDING) (void)task_fail(e, t->token, now.class_name, now.message);
+    attempt.result = hd_null();
+    hd_status status = spec.fn(&attempt, args, spec.ctx);
+    if (status && status != HD_PENDING) here_blame(&attempt, status);
+    if (!status) (void)task_complete(e, t->token, attempt.result);
+    else if (status != HD_PENDING)
+        (void)task_fail(e, t->token, attempt.class_name, attempt.message);
     hd_value_unref(args);
 }
 

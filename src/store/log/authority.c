@@ -20,10 +20,11 @@
 
 /* How often the store is looked at where no notifications come. */
 #define LOOK_BLIND_NS UINT64_C(250000000)
-/* The WAL is written to before the commit in it can be seen, and that it can be seen is not told: so
- * after a write we look again, soon and then less and less often, as long as a write transaction is under way. Asking
- * for that gets in the way of one that begins: not before writes have stopped for a while. A runtime at rest then looks
- * at nothing until the next write. */
+/* A notification may come when a commit is being written, before a reader can see it, and none comes afterwards
+ * (SQLite: the WAL file is written first). So after a notification the store is looked at again, soon and then less and
+ * less often, as long as a write transaction is under way. Asking whether one is (is_being_written) delays a
+ * transaction that is about to begin, so that is asked only LOOK_ASK_NS after the last write. Then a runtime at rest
+ * looks at nothing until the next notification. */
 #define LOOK_SOON_NS  UINT64_C(500000)
 #define LOOK_ASK_NS   UINT64_C(2000000)
 #define LOOK_LATER_NS UINT64_C(128000000)
@@ -52,7 +53,7 @@ typedef struct log_authority {
     uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
     bool look;           /* others may have written */
     uint64_t look_at_ns; /* when to look in any case; UINT64_MAX: when a notification comes */
-    bool look_is_net;    /* only because a notification may be lost */
+    bool look_is_net;    /* that look is made only because a notification may be lost */
     uint64_t look_in_ns; /* after a write: how long until the next look, if there is one */
     bool follows;        /* has a row among the readers: pruning waits for us */
     uint64_t reported;   /* the position that was last handed to the writer for that row */
@@ -164,9 +165,9 @@ static void mark_stored(log_authority *s) {
     }
 }
 
-/* Documents that are read anew have those of our commits in them that are stored. Nothing may be read through the layer
- * of such a commit as well: a claim cannot say that. So before a reload the writer decides what it has, and is given
- * nothing more; until then the replica stays where it is. */
+/* A document that is read anew contains those of our commits that are stored. Then nothing may be read through the
+ * layer of such a commit: a claim cannot express a commit that is both in the document and in a layer. So before a
+ * reload the writer decides the commits that it has, and is given no more; until then the replica stays where it is. */
 static hd_status advance(log_authority *s, uint64_t until) {
     hd_status status = client_advance(&s->client, until);
     if (status || !s->client.gap) return status;
@@ -214,19 +215,21 @@ static void plan_look(log_authority *s, uint64_t now, bool expected) {
     s->look_is_net = !expected && wake_watches(&s->wake);
 }
 
-/* Asked before the log is read: what was committed by then is seen. */
-static bool may_come(const log_authority *s) {
+/* Whether a commit may become visible for which no notification will come. Asked before the log is read, so that a
+ * commit that ends in between is found by the reading. */
+static bool may_be_written(const log_authority *s) {
     log_store *store = s->client.store;
     if (!wake_watches(&s->wake)) return s->look_in_ns < LOOK_ASK_NS;
     return s->look_in_ns < LOOK_ASK_NS || store->ops->is_being_written(store);
 }
 
-/* Something was loaded that has not been told yet, and is kept apart until then; or a reload is due. */
+/* Whether a document was loaded in a later state than the others, which have to catch up; or a reload is due. */
 static bool is_behind(const log_authority *s) {
     return s->base.replica->ahead.count > 0 || s->client.gap;
 }
 
-/* The writer's beats look for rows, too: a look that is only the net below notifications waits until they stop. */
+/* Until when a look is not needed that would be made only because a notification may be lost: the writer's beats look
+ * for rows, too, and until then they are known to come. */
 static uint64_t net_until(const log_authority *s) {
     return s->writer && s->look_is_net ? writer_present_until(s->writer) : 0;
 }
@@ -254,15 +257,15 @@ static hd_status look(log_authority *s) {
     uint64_t now = env_now_ns(&s->env);
     if (!is_time_to_look(s, now)) return HD_OK;
     wake_arm(&s->wake); /* first, so that no write falls in between */
-    bool expected = may_come(s);
+    bool expected = may_be_written(s);
     hd_status status = look_for_rows(s);
     plan_look(s, now, expected || status);
     if (!status) s->look = false;
     return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
 }
 
-/* After a turn: its outcome has told of everything before it, and a program that waits for one commit
- * after the other is told the rest by the next. */
+/* After a turn no look is needed at once: the turn's outcome has brought all rows before its own, and a program that
+ * commits again and again gets the later rows with the next outcome. */
 static void look_later(log_authority *s) {
     s->look = true;
     s->look_in_ns = LOOK_SOON_NS;
@@ -351,9 +354,10 @@ static hd_status log_load(authority *a, place_id doc, loaded *out) {
     log_authority *s = self(a);
     hd_status status = client_load(&s->client, doc, out);
     if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
-    if (out->ahead)
-        s->look_at_ns = 0,
-        s->look_is_net = false; /* a transaction may wait until the rest has caught up */
+    if (out->ahead) { /* a transaction may wait until the other documents have caught up */
+        s->look_at_ns = 0;
+        s->look_is_net = false;
+    }
     return status;
 }
 
@@ -368,7 +372,8 @@ void log_authority_look(authority *a) { self(a)->look = true; }
 struct fold_counts log_authority_folds(const authority *a) {
     return writer_folds(self(a)->writer);
 }
-static bool log_yes(const authority *a) { return self(a)->writer != NULL; }
+/* A runtime that only reads forgets nothing, keeps no derived state, and claims nothing. */
+static bool log_has_writer(const authority *a) { return self(a)->writer != NULL; }
 
 static hd_status log_follow(authority *a, struct key *space) {
     log_authority *s = self(a);
@@ -571,10 +576,10 @@ static const authority_ops log_ops = {
     .load = log_load,
     .metadata = log_metadata,
     .rest = log_rest,
-    .reloads = log_yes,
+    .reloads = log_has_writer,
     .idle = log_idle,
-    .wants_derived = log_yes,
-    .shared = log_yes,
+    .wants_derived = log_has_writer,
+    .shared = log_has_writer,
     .follow = log_follow,
     .unfollow = log_unfollow,
     .fd = log_fd,
@@ -595,7 +600,7 @@ static const authority_ops log_ops = {
     .lasts = log_lasts,
 };
 
-/* The writer first: it creates the store, and learns it before anything is read. */
+/* The writer is opened first: it creates the store, and reads its state before the client does. */
 static hd_status open_parts(log_authority *s, const log_backend *backend, const char *name,
                             const hd_options *options, hd_error *error) {
     replica *r = s->base.replica;

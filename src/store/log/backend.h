@@ -154,8 +154,8 @@ typedef struct reader_row {
 } reader_row;
 typedef hd_status (*reader_row_fn)(void *ctx, const reader_row *reader, bool *stop);
 
-/* What is kept about a node: the texts of an item (ROW_NAME and so on, store/basis/basis.h), each with a NUL behind it, and
- * the sequence numbers as JSON. */
+/* What is kept about a node: the texts of an item (ROW_NAME and so on, store/basis/basis.h), each with a NUL behind it,
+ * and the sequence numbers as JSON. */
 enum { NODE_SEQS = ROW_ITEMS, NODE_TEXTS };
 typedef struct node_row {
     row_text text[NODE_TEXTS];
@@ -292,7 +292,7 @@ typedef struct log_backend {
     /* Any. Every head row, tombstones included, in any order. */
     hd_status (*each_head)(log_store *s, head_item_fn fn, void *ctx);
     /* Any. Head rows, tombstones included, whose value (or whose metadata) has a seq above `seq`, in any
-     * order. Takes as long as there are such rows, not as long as there are documents. */
+     * order. Cost: O(such rows), not O(documents). */
     hd_status (*heads_since)(log_store *s, row_text space, uint64_t seq, bool meta, head_item_fn fn,
                              void *ctx);
     /* Write. The first head row that has patches and a number above `after`, if there is any: fn is called
@@ -314,15 +314,15 @@ typedef struct log_backend {
 
     hd_status (*each_session)(log_store *s, session_row_fn fn, void *ctx); /* any */
     hd_status (*put_session)(log_store *s, const session_row *row);        /* write */
-    /* Any. Where runtimes of several machines share a store the backend decides by a lease who lives;
-     * pruning passes over those that do not, and takes their rows away. */
+    /* Any. Where runtimes of several machines share a store the backend decides by a lease which of them live;
+     * pruning passes over the others, and deletes their rows. */
     hd_status (*each_reader)(log_store *s, reader_row_fn fn, void *ctx);
     hd_status (*put_reader)(log_store *s, const char *session, uint64_t position);  /* write */
     hd_status (*move_reader)(log_store *s, const char *session, uint64_t position); /* write */
     hd_status (*drop_runtime)(log_store *s,
                               const char *session); /* write; reader and session rows */
 
-    /* Who lives, where runtimes are on several machines; all three NULL where all are processes of this one.
+    /* Which sessions live, where runtimes are on several machines; all three NULL where all are processes of this one.
      * None; one statement. Our session is certain to live for so long from now on, by the clock of the database.
      * Brings the number of the log's last row, and for how long each of the others is certain to live. */
     hd_status (*beat)(log_store *s, const char *session, uint32_t ms, log_life *others,

@@ -1,5 +1,5 @@
 /* state.h -- what the memory authority knows: heads with values, rows about nodes, and the log
- * of what has been decided and not yet been heard by everybody. */
+ * of what has been decided and not yet been polled by every attached runtime. */
 #ifndef STORE_MEMORY_STATE_H
 #define STORE_MEMORY_STATE_H
 
