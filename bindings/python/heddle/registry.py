@@ -19,8 +19,7 @@ class Compiled(Protocol):
 
     @property
     def name(self) -> str: ...
-    @property
-    def is_ready(self) -> bool: ...
+    def try_compile(self) -> bool: ...
     @property
     def ir(self) -> dict[str, Any]: ...
     @property
@@ -46,7 +45,7 @@ def has_any() -> bool:
 
 def known() -> list[Compiled]:
     """Those that can be compiled now; one that cannot says why when it is used."""
-    return [compiled for compiled in _known.values() if compiled.is_ready]
+    return [compiled for compiled in _known.values() if compiled.try_compile()]
 
 
 def compiled_of(workflow: Any) -> Compiled:

@@ -17,8 +17,8 @@ W = TypeVar("W", bound="type[Workflow]")
 
 
 class Compiled:
-    """A workflow as a store gets it. It is compiled at decoration; if names below the class are missing then, when it is
-    first used."""
+    """A workflow as a store gets it. The decorator compiles it; if the class names something that the module defines further
+    down, it is compiled when it is first used."""
 
     def __init__(self, cls: type[Workflow], name: str) -> None:
         self.cls = cls
@@ -39,9 +39,8 @@ class Compiled:
         assert self._output is not None
         return self._output
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether all of its names are there by now."""
+    def try_compile(self) -> bool:
+        """Compiles the workflow if it is not compiled yet. False: names are still missing, or it is refused."""
         if self._output is None:
             try:
                 self.compile()
@@ -76,9 +75,10 @@ class Workflow:
     """The base of all workflows. A subclass has ``async def run(self, ...)`` and stands below ``@workflow``.
 
     ``name`` is the workflow's name (default: the class's). With ``concurrent = True`` the iterations of a loop run at once
-    if that changes nothing but the time; ``explain()`` says which loops do, and why the others do not. With ``journal = "steps"`` the store keeps what an
-    instance has done and when, for ``handle.timeline()``; with "nodes" every node of its graph. ``keep = timedelta(days=30)``
-    or a :class:`heddle.Keep` says how long instances stay in the store when they are over; the default is the store's.
+    if that changes nothing but the time; ``explain()`` says which loops do, and why the others do not. With
+    ``journal = "steps"`` the store keeps what an instance has done and when, for ``handle.timeline()``; with "nodes" every
+    node of its graph. ``keep = timedelta(days=30)`` or a :class:`heddle.Keep` says how long instances stay in the store
+    when they are over; the default is the store's.
     """
 
     name: ClassVar[str]

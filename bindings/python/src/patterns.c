@@ -1,6 +1,6 @@
 /* patterns.c -- patterns written in Python: the type Build, which a pattern's function is given, and pieces.
  *
- * A primitive's function is a callback that ends with the build (hd_build_on_stop). */
+ * The Python function of a primitive is kept as a callback, which is freed when the build stops (hd_build_on_stop). */
 #include "convert.h"
 
 #include <string.h>
@@ -51,6 +51,7 @@ static hd_value combine(hd_tx *tx, hd_value a, hd_value b, void *ctx) {
     return call_with(ctx, tx, (hd_value[]){ a, b }, 2);
 }
 
+/* Calls the function with these arguments, inside the transaction, and drops what it returns. */
 static hd_status tell(hd_tx *tx, callback *c, PyObject *args) {
     runtime_object *self = c->owner;
     hd_tx *outer = self->tx;
@@ -84,6 +85,7 @@ static bool usable(build_object *self) {
     return false;
 }
 
+/* The cell as a Python object, or the exception of the build's failure. */
 static PyObject *made(build_object *self, hd_cell cell) {
     hd_status status = hd_build_status(self->b);
     if (status) return raise_status(self->owner, status, NULL);
@@ -212,7 +214,7 @@ static PyObject *build_gather(PyObject *object, PyObject *args) {
     return made(self, hd_build_gather(self->b, name, in));
 }
 
-/* HD_FOLD_OWN also for what is no name. */
+/* HD_FOLD_OWN for a function, and for a name that is unknown. */
 static hd_fold_kind fold_kind(PyObject *how) {
     static const char *const names[] = { "", "count", "sum", "minimum", "maximum" };
     const char *name = PyUnicode_Check(how) ? PyUnicode_AsUTF8AndSize(how, NULL) : NULL;
@@ -240,17 +242,22 @@ static PyObject *build_fold(PyObject *object, PyObject *args) {
 
 /* ---- Patterns in patterns, effects, events ----------------------------------------------- */
 
+enum { USE_MAX = 64 };
+
 /* use(name, pattern, {argument: cell}) */
 static PyObject *build_use(PyObject *object, PyObject *args) {
     build_object *self = (build_object *)object;
     const char *name, *pattern;
     PyObject *given, *key, *cell;
-    hd_named_cell in[64];
+    hd_named_cell in[USE_MAX];
     size_t count = 0;
     Py_ssize_t at = 0;
     if (!usable(self) || !PyArg_ParseTuple(args, "ssO!", &name, &pattern, &PyDict_Type, &given))
         return NULL;
-    while (count < 64 && PyDict_Next(given, &at, &key, &cell)) {
+    if (PyDict_Size(given) > USE_MAX)
+        return PyErr_Format(PyExc_ValueError, "a pattern is used with at most %d arguments",
+                            USE_MAX);
+    while (PyDict_Next(given, &at, &key, &cell)) {
         in[count].name = PyUnicode_AsUTF8AndSize(key, NULL);
         if (!in[count].name || !cell_from(self->owner, cell, &in[count].cell)) return NULL;
         count++;

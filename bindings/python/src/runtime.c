@@ -102,7 +102,7 @@ static void close_parts(runtime_object *self) {
     self->pool = NULL;
 }
 
-/* What the library has not released by now is freed here: verdicts have no release. */
+/* Callbacks that the library has not released by now are freed here: those of verdicts are released by nothing else. */
 static hd_status close_runtime(runtime_object *self) {
     hd_runtime *rt = self->rt;
     if (!rt) return HD_OK;
@@ -187,8 +187,8 @@ static void runtime_finalize(PyObject *object) {
     PyErr_Restore(raised[0], raised[1], raised[2]);
 }
 
-/* Without a cycle the collector has not seen the object. The functions that close_runtime may run take and give back
- * references to it, which must not bring us here again. */
+/* An object that was in no cycle has not been finalized by the collector. The functions that close_runtime may run take
+ * and give back references to the object; its count of 1 keeps them from calling this function again. */
 static void runtime_dealloc(PyObject *object) {
     runtime_object *self = (runtime_object *)object;
     PyObject_GC_UnTrack(object);
@@ -249,7 +249,8 @@ static PyObject *runtime_due(PyObject *object, PyObject *unused) {
     return PyFloat_FromDouble(due <= now ? 0.0 : (double)(due - now) / 1e9);
 }
 
-static bool settled_or_interrupted(runtime_object *self, hd_status *status) {
+/* Pumps once. True: settling is over, since the runtime is idle, a pump failed, or an exception is raised. */
+static bool settle_step(runtime_object *self, hd_status *status) {
     *status = pump(self);
     if (raise_kept(self) || PyErr_CheckSignals()) return *status = HD_ABORTED, true;
     if (*status && *status != HD_PENDING) return true;
@@ -260,7 +261,7 @@ static bool settled_or_interrupted(runtime_object *self, hd_status *status) {
 static PyObject *runtime_settle(PyObject *object, PyObject *unused) {
     USABLE(self);
     hd_status status;
-    while (!settled_or_interrupted(self, &status))
+    while (!settle_step(self, &status))
         if (status != HD_PENDING)
             self->env.wait(hd_runtime_fd(self->rt), hd_runtime_deadline(self->rt), self);
     if (PyErr_Occurred()) return NULL;

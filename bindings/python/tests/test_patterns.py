@@ -120,6 +120,17 @@ def test_patterns_in_patterns():
         assert not [d for d in store.documents() if d.startswith("p")]
 
 
+def test_too_many_arguments_for_a_pattern_in_a_pattern_are_refused():
+    @heddle.pattern
+    def greedy(b):
+        return b.use("twice", "double", {f"n{i}": b.constant(f"c{i}", i) for i in range(65)})
+
+    with heddle.open() as store:
+        store.use(double)
+        with pytest.raises(ValueError, match="at most 64 arguments"):
+            store.piece("g", greedy)
+
+
 def test_rows_groups_and_folds():
     with heddle.open() as store:
         piece = store.piece("l", lists, rows=[{"id": i, "n": i} for i in (1, 2, 3)])

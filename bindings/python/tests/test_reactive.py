@@ -295,8 +295,8 @@ def test_a_result_that_cannot_be_stored_is_an_error(store):
 
 
 def test_reading_what_is_not_up_to_date_runs_it_first(store):
-    x, y, z, seen = (store.cell(f"main/{n}") for n in "xyz"), None, None, []
-    x, y, z = x
+    x, y, z = (store.cell(f"main/{n}") for n in "xyz")
+    seen = []
 
     @store.computed(z)
     def third():
@@ -326,7 +326,7 @@ def test_gates(heddle_lab):
         x.set(i)
         store.settle()
     assert seen == [None]
-    assert "throttle" in str(store.why_not(slow)).lower() or store.why_not("slow").reason
+    assert "at most once in 10000 ms" in str(store.why_not(slow))
     heddle_lab.advance(11)
     assert seen == [None, 2]
     slow.node.throttle(0)
@@ -345,7 +345,7 @@ def test_holds(heddle_lab):
         seen.append(1)
 
     store._runtime.pump()
-    assert not seen and "hold" in str(store.why_not(late)).lower() or not seen
+    assert not seen and "held" in str(store.why_not(late)).lower()
     hold.end()
     store.settle()
     assert seen == [1]
