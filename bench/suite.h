@@ -1,15 +1,16 @@
-/* suite.h -- the graphs on one engine, reported beside the peers. */
+/* suite.h -- runs the graphs of graphs.h on one engine, and reports the times beside those of other libraries
+ * (peers.h). */
 #ifndef BENCH_SUITE_H
 #define BENCH_SUITE_H
 
 #include "bench.h"
 #include "graphs.h"
 
-/* Figures for graphs that have one of their own, as ratios to alien-signals; 0 is none. */
+/* What the time of one graph is measured against: ratios to the time of alien-signals, one of the peers. */
 typedef struct suite_figure {
     const char *graph;
-    double must;
-    double aim;
+    double must; /* the ratio that must hold; 0: none */
+    double aim;  /* the ratio to aim at; 0: none */
 } suite_figure;
 
 typedef struct suite_plan {

@@ -1,7 +1,7 @@
 /* 07_nested.c -- patterns in patterns: one that is always built, and one that is built from a value.
  *
- * `generate` runs when x changes and builds the graph anew for it. What it builds the same stays; the
- * number it takes along is another constant each time. A change of y concerns the product alone. */
+ * `generate` runs when x changes, and builds the graph anew. Parts that it builds as before stay; the constant "x" has
+ * another value each time. When y changes, `multiply` runs and `generate` does not. */
 #include <heddle.h>
 
 #include <stdio.h>

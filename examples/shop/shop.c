@@ -1,8 +1,8 @@
 /* shop.c -- the tea shop: one pattern, built from the primitives of heddle/pattern.h.
  *
- * Nothing here knows that it is a demonstration, but for the one place in sell() where somebody may
- * interfere. The order of the file: what is computed, what is shown, what customers do, and the
- * pattern that puts it together. */
+ * Nothing here knows that it is a demonstration, but for shop.meanwhile, which sell() calls so that the demonstration
+ * can interfere. The order of the file: what is computed, what is shown, what customers do, and the pattern that puts
+ * it together. */
 #include "shop/shop.h"
 
 #include <inttypes.h>

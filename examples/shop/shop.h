@@ -8,7 +8,7 @@
  *     orders -+                          |  |        ^
  *             |                          |  +-> reduced (ten per cent off)
  *             |                          +----> earned (the condition of an ifElse)
- *             +--> best seller (nobody looks at it)
+ *             +--> best seller (no effect needs it)
  *
  *     checkout (a stream) --> its handler takes from the stock and adds an order
  *
@@ -27,12 +27,12 @@
 typedef struct shop {
     hd_runtime *rt;
     hd_piece piece;
-    hd_cell stock, prices, orders;     /* what there is */
-    hd_cell amounts, shortages;        /* a row for each order, for each item */
-    hd_cell subtotal, total, reorder;  /* what follows from them */
-    hd_cell best;                      /* what would, if somebody asked */
-    hd_cell checkout;                  /* where customers go */
-    const char *colour, *plain;        /* escape sequences around what the effects print, or "" */
+    hd_cell stock, prices, orders;    /* what there is */
+    hd_cell amounts, shortages;       /* a row for each order, for each item */
+    hd_cell subtotal, total, reorder; /* what follows from them */
+    hd_cell best;               /* follows as well, but is computed only when it is asked for */
+    hd_cell checkout;           /* where customers go */
+    const char *colour, *plain; /* escape sequences around what the effects print, or "" */
     void (*meanwhile)(struct shop *s); /* called by a sale between reading and writing; or NULL */
     void *meanwhile_ctx;
 } shop;

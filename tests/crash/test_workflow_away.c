@@ -1,12 +1,13 @@
-/* test_workflow_away.c -- processes that do steps through the store are killed, again and again: every workflow ends with the
- * result it would have had (W4), and no outcome counts twice (W1).
+/* test_workflow_away.c -- processes that do steps through the store are killed, again and again: every workflow ends
+ * with the result it would have had (W4), and no outcome counts twice (W1).
  *
- * The test's process has the engine and no actions. Two keepers each have a process with the actions, which is killed in
- * the middle of an action, before or after its result, or a random time after it began, and is begun anew. The
- * workflows are random, ten at a time. Their results are those of the same workflows in memory, without any
- * interruption, and nothing is left in the store of the processes that were killed. Every second ten are in three shards.
+ * The test's process has the engine and no actions. Two keepers each have a child process with the actions. The child
+ * is killed in the middle of an action, before or after its result, or a random time after its start, and is started
+ * again. The workflows are random, and ten run at a time; every second ten are divided into three shards. Their results
+ * must be those of the same workflows in memory, without any interruption, and nothing of the killed processes may be
+ * left in the store.
  *
- * HD_WORKFLOW_KILLS: for so many tens of workflows; HD_SEED: which; HD_STORE=postgres: on a server. */
+ * HD_WORKFLOW_KILLS=N runs N times ten workflows, HD_SEED chooses them, HD_STORE=postgres uses a server. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,6 +68,7 @@ static void die(int signal_) {
     kill(getpid(), SIGKILL);
 }
 
+/* `how` is a random number: after so many calls, or after so much time. */
 static void choose_death(uint64_t how) {
     struct itimerval soon = { .it_value.tv_usec = 20000 + (int)(how / 2 % 200000) };
     if (how % 2) {
@@ -82,7 +84,7 @@ static void wait_for_work(hd_runtime *rt) {
     if (hd_runtime_deadline(rt)) poll(&p, 1, 20);
 }
 
-/* `how` 0: it lives until it is to end. */
+/* The child of a keeper. `how`: see choose_death; 0: it is not killed, and ends when the others do. */
 static void serve(uint64_t how) {
     hd_runtime *rt;
     hd_engine *engine;
@@ -101,6 +103,7 @@ static void serve(uint64_t how) {
     _exit(0);
 }
 
+/* A keeper: starts its child again and again, the first KILLS_EACH of them to be killed. */
 static void keep(uint64_t how) {
     lab_random random = lab_random_of(how);
     for (int i = 0; !all->over; i++) {

@@ -2,7 +2,7 @@
  *
  *     shard_crew STORE SPACES SHARDS     prints "ready" when its engines are open, "ran <id>" for each action
  *
- * With a terminate signal it closes its store, which hands its leases over. */
+ * On SIGTERM it closes its store, which hands its leases over. */
 #define _POSIX_C_SOURCE 200809L
 #include <heddle.h>
 #include <heddle/workflow.h>
@@ -21,7 +21,7 @@ static hd_status note(hd_action *a, hd_value args, void *ctx) {
     return hd_action_return(a, hd_null());
 }
 
-/* Sleeps, does something, and begins anew, for ever: "tick". */
+/* The workflow "tick": sleeps, calls the action, and returns 7. */
 static hd_status register_flow(hd_engine *e, hd_error *error) {
     static const char ir[] =
         "{\"heddle\":1,\"name\":\"tick\",\"functions\":[{\"name\":\"run\",\"nodes\":["

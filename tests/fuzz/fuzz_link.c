@@ -1,5 +1,5 @@
-/* Links from a stranger, by both ways in: the parts (lines of the input are space, scope, id and
- * path) and the JSON form. What is accepted has parts that make the same link again. */
+/* fuzz_link.c -- any bytes as a link, made in both ways: from parts (the lines of the input are space, scope, id and
+ * path) and from the JSON form. A link that is accepted has parts, and a JSON form, that make the same link again. */
 #include <heddle/value.h>
 
 #include <stdio.h>

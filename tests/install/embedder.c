@@ -1,20 +1,20 @@
 /* embedder.c -- a program that uses the installed library and nothing else of the repository.
  *
- * Its helpers happen to have names that the library uses inside. Neither side may notice: the
- * library must go on calling its own, and we must reach ours. */
+ * Its helpers have names that the library uses inside. Neither side may notice: the library must go on
+ * calling its own functions, and this program must reach its own. */
 #include <heddle.h>
 
 #include <stdio.h>
 #include <string.h>
 
 int table_find(int x);
-int intern_take(int x);
-int graph_match(int x);
+int key_intern(int x);
+int graph_link(int x);
 int env_new(int x);
 
 int table_find(int x) { return x + 1; }
-int intern_take(int x) { return x + 2; }
-int graph_match(int x) { return x + 3; }
+int key_intern(int x) { return x + 2; }
+int graph_link(int x) { return x + 3; }
 int env_new(int x) { return x + 4; }
 
 /* Parses, changes and prints a value: allocation, interning, trees and the codec all take part. */
@@ -35,7 +35,7 @@ static int use_the_library(void) {
     return wrong;
 }
 
-/* Twice and once again: calls every function that is inline unless HD_NO_INLINE is defined. */
+/* Two computations and a sink, which call every function that is inline unless HD_NO_INLINE is defined. */
 struct numbers {
     hd_cell in, twice, copy;
     double seen;
@@ -64,7 +64,7 @@ static int use_a_runtime(void) {
     hd_compute(rt, "copy", make_copy, &n, n.copy);
     hd_sink(rt, n.copy, see, &n);
     int wrong = 0;
-    for (int i = 1; i <= 4; i++) { /* the first run takes another way than those that follow */
+    for (int i = 1; i <= 4; i++) { /* the reads of the first run are not inline, later ones are */
         hd_write(rt, n.in, hd_double(i));
         hd_runtime_settle(rt);
         wrong += n.seen != 2 * i || hd_value_number(hd_read(rt, pool, n.twice)) != 2 * i;
@@ -75,7 +75,7 @@ static int use_a_runtime(void) {
 
 int main(void) {
     if (strcmp(hd_version(), HD_VERSION) != 0) return 2;
-    if (table_find(1) + intern_take(1) + graph_match(1) + env_new(1) != 14) return 3;
+    if (table_find(1) + key_intern(1) + graph_link(1) + env_new(1) != 14) return 3;
     int status = use_the_library();
     return status ? status : use_a_runtime();
 }

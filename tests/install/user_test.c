@@ -1,5 +1,5 @@
-/* user_test.c -- a stranger tests a graph with the installed lab, and no test framework. Compiled as C
- * and as C++. */
+/* user_test.c -- a user's test of a graph, with the installed lab and without a test framework. Compiled as C and as
+ * C++. */
 #include <heddle.h>
 #include <heddle/lab.h>
 

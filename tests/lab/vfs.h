@@ -1,7 +1,7 @@
 /* vfs.h -- the lab disk: a SQLite VFS in memory that can lose power.
  *
  * A disk holds files the way an operating system does: what programs see, what would survive a
- * power loss, and the writes in between that nobody has synced yet. Each disk is a sqlite3_vfs of
+ * power loss, and the writes in between that are not synced yet. Each disk is a sqlite3_vfs of
  * its own name, so several connections, threads and runtimes can share one disk and a test can
  * have as many disks as it likes. WAL mode works: shared memory lives on the heap.
  *
@@ -28,7 +28,7 @@
  * makes them durable.
  *
  * All functions may be called from any thread; one mutex per disk. lab_disk_free() is the
- * exception: call it when nobody uses the disk any more. Out of memory aborts. */
+ * exception: call it when no thread uses the disk any more. Out of memory aborts. */
 #ifndef LAB_VFS_H
 #define LAB_VFS_H
 
@@ -95,7 +95,8 @@ size_t lab_recording_count(const lab_recording *recording);
 lab_disk *lab_disk_at(const lab_recording *recording, size_t n, uint64_t seed);
 
 /* Identifies what SQLite finds when it opens the database `name`: the bytes of the file, and those of its WAL up to
- * the last transaction that is whole. Two disks of which it is the same are the same to whoever reads. */
+ * the last transaction that is whole. SQLite reads the same from two disks with
+ * equal states. */
 typedef struct {
     uint64_t words[2];
 } lab_state;
@@ -145,7 +146,7 @@ void lab_disk_fail(lab_disk *disk, lab_fault fault);
 void lab_disk_fill(lab_disk *disk, uint64_t free_bytes);
 
 /* Files can be opened for reading only, and none created; WAL databases need shared memory that
- * somebody else has already opened. Handles that are open keep working. */
+ * another connection has already opened. Handles that are open keep working. */
 void lab_disk_set_read_only(lab_disk *disk, bool read_only);
 
 /* Calls `fn` each time before a connection takes the lock that only one writer of a database in WAL mode has, on the

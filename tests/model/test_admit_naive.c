@@ -151,7 +151,8 @@ static void record(heads *h, const made *c, hd_status status) {
     assert_int_equal(admit_apply(h, &c->s, &naive.seq), HD_OK);
 }
 
-/* A lost acknowledgement: the same again gets the same answer, something else none. */
+/* The acknowledgement was lost: the same commit again gets the same verdict, and another commit with that number is an
+ * error. */
 static void replay(lab_random *r, const heads *h, verdict *v) {
     uint32_t session = (uint32_t)lab_random_below(r, SESSIONS);
     if (!naive.next[session]) return;
@@ -167,6 +168,33 @@ static void replay(lab_random *r, const heads *h, verdict *v) {
     assert_int_equal(v->status, HD_PROTOCOL);
 }
 
+static void make_heads(heads *h, const hd_env *env, hd_heap *heap) {
+    struct key *space = key_intern(heap, "main", 4);
+    assert_int_equal(heads_init(h, env, heap), HD_OK);
+    for (uint32_t i = 0; i < DOCS; i++) {
+        struct key *id = key_intern(heap, &"abc"[i], 1);
+        uint32_t index;
+        assert_int_equal(heads_intern(h, space, HD_SCOPE_SPACE, NULL, false, id, &index), HD_OK);
+        assert_int_equal(index, i);
+        key_unref(id);
+    }
+    for (uint8_t i = 0; i < SESSIONS; i++) {
+        uint32_t index;
+        assert_int_equal(heads_session(h, (uint8_t[16]){ i }, &index), HD_OK);
+    }
+    for (size_t i = 0; i < PATHS; i++)
+        assert_int_equal(hd_path_intern(heap, texts[i], &paths[i], NULL), HD_OK);
+    key_unref(space);
+}
+
+static void prune(heads *h) {
+    naive.floor = naive.seq - 3;
+    for (size_t i = 0; i < naive.count; i++)
+        if (naive.touches[i].seq <= naive.floor)
+            naive.forgotten[naive.touches[i].doc] = naive.touches[i].seq;
+    heads_prune(h, 0, naive.floor);
+}
+
 static void run(lab_random *r) {
     lab_env *env = lab_env_open();
     hd_heap *heap;
@@ -174,40 +202,19 @@ static void run(lab_random *r) {
     verdict v = { 0 };
     memset(&naive, 0, sizeof naive);
     assert_int_equal(hd_heap_open(lab_env_of(env), NULL, &heap), HD_OK);
-    assert_int_equal(heads_init(&h, lab_env_of(env), heap), HD_OK);
-    struct key *space = key_intern(heap, "main", 4);
-    for (uint32_t i = 0; i < DOCS; i++) {
-        struct key *id = key_intern(heap, &"abc"[i], 1);
-        uint32_t index;
-        assert_int_equal(heads_intern(&h, space, HD_SCOPE_SPACE, NULL, false, id, &index), HD_OK);
-        assert_int_equal(index, i);
-        key_unref(id);
-    }
-    for (uint8_t i = 0; i < SESSIONS; i++) {
-        uint32_t index;
-        assert_int_equal(heads_session(&h, (uint8_t[16]){ i }, &index), HD_OK);
-    }
-    for (size_t i = 0; i < PATHS; i++)
-        assert_int_equal(hd_path_intern(heap, texts[i], &paths[i], NULL), HD_OK);
+    make_heads(&h, lab_env_of(env), heap);
     for (int i = 0; i < COMMITS; i++) {
         made c;
         uint32_t conflicts;
         make(r, &c);
         assert_int_equal(admit(&h, &c.s, &v), HD_OK);
         assert_int_equal(v.status, naive_verdict(&c, &conflicts));
-        assert_int_equal(v.conflicts.count, conflicts); /* all of them */
+        assert_int_equal(v.conflicts.count, conflicts); /* every claim that fails is listed */
         record(&h, &c, v.status);
         replay(r, &h, &v);
-        if (lab_random_once_in(r, 40) && naive.seq > 3) {
-            naive.floor = naive.seq - 3;
-            for (size_t k = 0; k < naive.count; k++)
-                if (naive.touches[k].seq <= naive.floor)
-                    naive.forgotten[naive.touches[k].doc] = naive.touches[k].seq;
-            heads_prune(&h, 0, naive.floor);
-        }
+        if (lab_random_once_in(r, 40) && naive.seq > 3) prune(&h);
         heads_check(&h);
     }
-    key_unref(space);
     vec_fini(lab_env_of(env), &v.conflicts);
     heads_fini(&h);
     hd_heap_close(heap);

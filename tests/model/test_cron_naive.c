@@ -83,7 +83,7 @@ static void write_field(char *out, size_t size, int least, int most) {
     case 1: snprintf(out, size, "*"); break;
     case 2: snprintf(out, size, "%d", low); break;
     case 3: snprintf(out, size, "%d-%d", low, high); break;
-    case 4: snprintf(out, size, "%s%d,%d-%d/%d", "", high, low, high, 1 + below(5)); break;
+    case 4: snprintf(out, size, "%d,%d-%d/%d", high, low, high, 1 + below(5)); break;
     default: snprintf(out, size, "*/%d", 1 + below(most)); break;
     }
 }

@@ -1,8 +1,8 @@
 /* test_sim.c -- many machines, one seed: safety under faults, then liveness, and mutants that must be found.
  *
- * In every second world each machine has an engine, and workflows are started too. In every third world in
- * which a mutant is looked for, a commit in doubt whose row is pruned, and a machine that is wrongly taken for dead, are
- * frequent; with HD_SIM_RARE in every third world of all.
+ * In every second world each machine has an engine, and workflows are started too. Two rare events, that the row of a
+ * commit in doubt is pruned and that a machine is wrongly taken for dead, are made frequent in every third world in
+ * which a mutant is looked for; with HD_SIM_RARE in every third of all worlds.
  * HD_SIM_SEEDS: how many worlds (default 2,000 without assertions, fewer with them). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,8 @@ static void every_world_comes_to_rest_and_is_right(void **state) {
                 counts.races);
 }
 
-/* An engine that was cut off went round without a pause; a transaction that a close ended used the engine, which was gone. */
+/* What went wrong: an engine that was cut off tried again without a pause; a transaction that hd_close ended used its
+ * engine, which was gone. */
 static void worlds_that_went_wrong_once_are_right(void **state) {
     static const uint64_t seeds[] = { 20200345, 20200415, 40004153 };
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
@@ -74,8 +75,8 @@ static void a_seed_gives_the_same_world_again(void **state) {
 
 /* A writer knows of rows that its runtime has been told: it reads them before it appends, and loses no race. */
 static void an_answer_loses_no_race(void **state) {
-    for (uint64_t seed = 1; seed <= 8;
-         seed++) { /* with stores of both kinds: log_store.optimistic */
+    /* The seed chooses whether the store is optimistic (log_store.optimistic). */
+    for (uint64_t seed = 1; seed <= 8; seed++) {
         hd_lab_env *env = hd_lab_env_open();
         hd_runtime *rt[2];
         hd_error error;
@@ -85,7 +86,7 @@ static void an_answer_loses_no_race(void **state) {
                              HD_OK);
         for (int i = 0; i < 10; i++) {
             hd_runtime *me = rt[i % 2];
-            hd_lab_env_advance_ms(env, 1000); /* then it looks */
+            hd_lab_env_advance_ms(env, 1000); /* so that the pump looks for rows */
             assert_int_equal(hd_runtime_pump(me), HD_OK);
             assert_int_equal(hd_write_json(me, hd_cell_at(me, "main/n"), i % 3 ? "1" : "2"), HD_OK);
             assert_int_equal(hd_runtime_sync(me), HD_OK);
@@ -118,8 +119,8 @@ static int64_t read_n(hd_runtime *rt, const char *name) {
     return n;
 }
 
-/* A row that the second machine has not seen is pruned. Then it commits and is not told, the first one commits after it,
- * and the second one loads a document: it has to read the store anew while its own commit is in doubt. */
+/* A row that the second machine has not seen is pruned. Then it commits and is not told, the first one commits after
+ * it, and the second one loads a document: it has to read the store anew while its own commit is in doubt. */
 static void nothing_is_read_through_a_commit_that_a_reload_has_brought(void **state) {
     for (uint64_t seed = 1; seed <= 8; seed++) {
         hd_lab_env *env = hd_lab_env_open();
@@ -140,7 +141,7 @@ static void nothing_is_read_through_a_commit_that_a_reload_has_brought(void **st
         sim_service_silence(service, 1);
         add_one(rt[1], &accepted);
         for (int i = 0; i < 3; i++) (void)hd_runtime_pump(rt[1]);
-        hd_lab_env_advance_ms(env, 1000); /* then the first one looks */
+        hd_lab_env_advance_ms(env, 1000); /* so that the pump looks for rows */
         assert_int_equal(hd_runtime_pump(rt[0]), HD_OK);
         add_one(rt[0], &accepted);
         assert_int_equal(hd_runtime_sync(rt[0]), HD_OK);
@@ -273,14 +274,13 @@ static void an_engine_does_not_read_through_a_commit_in_doubt(void **state) {
 #ifndef NDEBUG
 enum { MUTANT_SEEDS = 600, LOOP_S = 60 /* of CPU time */ };
 
-/* In a process of its own: assertions may find it first. */
+/* Whether some world goes wrong with the mutant. In a child process, which an assertion or an endless loop may end. */
 static bool is_found(unsigned mutant) {
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
         sim_counts counts = { 0 };
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(0);
-        /* An endless loop is found, too. */
         (void)setrlimit(RLIMIT_CPU, &(struct rlimit){ LOOP_S, LOOP_S });
         for (uint64_t seed = 1; seed <= MUTANT_SEEDS; seed++)
             if (sim_world_run(seed, mutant, &counts)) _exit(1);

@@ -1,6 +1,6 @@
-/* test_patterns_nomem.c -- every primitive without memory: each allocation of a life fails once, alone and
- * with all that follow. Nothing leaks or hangs, and nobody is told twice.
- * The sanitisers judge most of it. */
+/* test_patterns_nomem.c -- every primitive without memory: each allocation of a run of the program below fails once,
+ * alone and with all that follow. Nothing may leak or hang, and no builtin may be stopped twice. The sanitisers find
+ * most of what can go wrong. */
 #include "lab.h"
 
 #include <heddle/pattern.h>
@@ -19,7 +19,7 @@ typedef struct world {
     hd_piece child;
 } world;
 
-static world *w; /* of the life: pattern functions have no ctx */
+static world *w; /* of the present run of the program: pattern functions have no ctx */
 
 static hd_value twice(hd_tx *tx, hd_value in, void *ctx) {
     (void)ctx;
@@ -56,7 +56,8 @@ static hd_status run_builtin(hd_tx *tx, void *ctx) {
     return hd_tx_set_int(tx, hd_cell_at(hd_tx_runtime(tx), "main/p/own"), 1);
 }
 static hd_cell builtin(hd_build *b, const char *name, bool *there) {
-    *there = true; /* or again: what is built the same stays */
+    *there =
+        true; /* true already if this is built again: a part that is the same stays, and is not stopped */
     hd_build_on_stop(b, stop_builtin, there);
     hd_node_spec spec = { .name = name, .fn = run_builtin, .output = hd_build_cell(b, name) };
     return hd_build_node(b, &spec);
@@ -85,7 +86,7 @@ static hd_status add(hd_tx *tx, const hd_event *event, void *ctx) {
 static hd_cell row(hd_build *b, hd_cell element, void *ctx) {
     (void)ctx;
     int *own = hd_build_memory(b, "own", sizeof *own);
-    if (own) *own = 1; /* ours alone */
+    if (own) *own = 1; /* each row has memory of its own */
     hd_cell inner = hd_build_use(b, "used", "child", &(hd_named_cell){ "x", element }, 1);
     return hd_build_if_else(b, "chosen", element, inner,
                             hd_build_constant(b, "none", hd_int(NULL, 0)));
@@ -116,7 +117,7 @@ static hd_cell parent(hd_build *b, void *ctx) {
     return total;
 }
 
-/* ---- lives */
+/* ---- the program */
 
 static hd_status set(hd_runtime *rt, const char *cell, const char *json) {
     hd_cell at = hd_cell_at(rt, cell);
@@ -161,8 +162,8 @@ static int64_t total_of(hd_runtime *rt) {
     return total;
 }
 
-/* One life; it ends with a stop, a removal, or the runtime. */
-static void live(lab_env *env, hd_memory *memory, int how) {
+/* The piece ends with its runtime (0), is stopped (1), or is removed (2). It adds 5 to the stored total each time. */
+static void run_program(lab_env *env, hd_memory *memory, int how) {
     world one = { 0 };
     hd_runtime *rt = NULL;
     hd_piece p = { 0, 0 };
@@ -187,7 +188,7 @@ static void play(lab_env *env, void *ctx) {
     hd_memory *memory;
     (void)ctx;
     if (hd_memory_open(lab_env_of(env), &memory)) return;
-    for (int how = 0; how < 3; how++) live(env, memory, how);
+    for (int how = 0; how < 3; how++) run_program(env, memory, how);
     hd_memory_close(memory);
 }
 

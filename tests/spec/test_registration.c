@@ -57,7 +57,7 @@ static void an_invalid_effect_that_is_removed_does_not_run(void **state) {
 }
 
 /* C5: after its cancel is called, input changes no longer run the registration, also of a
- * computation that somebody reads. */
+ * computation that a live node reads. */
 static void a_cancelled_computation_does_not_run(void **state) {
     lab_compute(l, "x", "n", NULL);
     lab_effect(l, "show", "x");

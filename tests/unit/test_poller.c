@@ -1,4 +1,5 @@
-/* Sets of descriptors and bells, on whichever of epoll and kqueue the system has. */
+/* test_poller.c -- sets of descriptors and bells, on whichever of epoll and kqueue the system has; and
+ * base/system.h. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Growable arrays: against a fixed one. */
+/* test_vec.c -- random operations on a growable array, compared with an array of fixed size. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
