@@ -136,6 +136,14 @@ hd_status classes_link(classes *c, uint32_t id, const uint32_t *above, uint32_t 
     return HD_OK;
 }
 
+bool class_is_sealed(const char *name) {
+    static const char *const known[] = { "datetime:", "decimal:", "fractions:",
+                                         "frozenset", "pathlib:", "uuid:" };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strncmp(name, known[i], strlen(known[i]))) return true;
+    return false;
+}
+
 /* A walk: classes are looked up when code is compiled and when records are read, from tables of a few
  * dozen. */
 uint32_t classes_find(const classes *c, const char *name, size_t length) {

@@ -163,6 +163,7 @@ typedef struct class_info {
 } class_info;
 
 #define CLASS_NONE      UINT32_MAX
+#define CLASS_ABOVE_MAX 64  /* classes above one of the program that cross with it */
 #define CLASS_NAME_SIZE 256 /* of classes of a program, with the NUL */
 
 typedef struct classes {
@@ -184,6 +185,10 @@ hd_status classes_define(classes *c, const class_info *info, uint32_t *out);
 
 /* The classes above one that nothing has declared, at least one, the closest first; later calls change nothing. */
 hd_status classes_link(classes *c, uint32_t id, const uint32_t *above, uint32_t count);
+
+/* Whether the class is one of Python's standard library that is encoded as the data to make the object from, which are
+ * not its attributes. */
+bool class_is_sealed(const char *name);
 
 /* The name without the module, and without classes and functions around it: "Item" of "shop:Cart.Item". */
 static inline const char *class_shown(const class_info *info) {

@@ -127,18 +127,6 @@ static bool fill_names(decoder *d, dict *to, hd_value from, bool record) {
 
 /* ---- Tagged forms ------------------------------------------------------------------------ */
 
-#define BASES_MAX 64
-
-/* Whether the class is one of Python's standard library that is encoded as the data to make the object from, which are
- * not its attributes. */
-static bool is_sealed(const char *name) {
-    static const char *const known[] = { "datetime:", "decimal:", "fractions:",
-                                         "frozenset", "pathlib:", "uuid:" };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strncmp(name, known[i], strlen(known[i]))) return true;
-    return false;
-}
-
 /* What is assumed of a class that nothing has declared. Named tuples and exceptions are assumed to have no operators of
  * their own: Python encodes such a tuple as a record, and marks such an exception with "__own__" (values.py). */
 static uint16_t flags_of(class_kind kind) {
@@ -157,7 +145,7 @@ static bool make_class(decoder *d, hd_value name, class_kind kind, uint32_t base
         return refuse(d, "an encoding names a class that cannot be one"), false;
     memcpy(own, chars, length);
     own[length] = 0;
-    if (kind == CLASS_RECORD && is_sealed(own)) flags |= CLASS_SEALED;
+    if (kind == CLASS_RECORD && class_is_sealed(own)) flags |= CLASS_SEALED;
     hd_status status = classes_add(
         d->w->classes,
         &(class_info){ .name = own, .base = base, .kind = (uint8_t)kind, .flags = (uint16_t)flags },
@@ -189,15 +177,18 @@ static bool find_class(decoder *d, hd_value name, class_kind kind, uint32_t base
  * declared. */
 static bool find_error_class(decoder *d, hd_value from, const char *tag, uint32_t *out) {
     hd_value bases = hd_value_at(from, "bases");
-    uint32_t above[BASES_MAX + 1], count = 0;
+    uint32_t above[CLASS_ABOVE_MAX + 1], count = 0;
+    bool known = false; /* a built-in one is among them */
     size_t given = hd_value_kind(bases) == HD_KIND_ARRAY ? hd_value_count(bases) : 0;
     if (!find_class(d, hd_value_at(from, tag), CLASS_EXCEPTION, CLASS_BaseException, out))
         return false;
-    for (; count < given && count < BASES_MAX; count++)
+    for (; count < given && count < CLASS_ABOVE_MAX; count++) {
         if (!find_class(d, hd_value_index(bases, count), CLASS_EXCEPTION, CLASS_BaseException,
                         &above[count]))
             return false;
-    if (!count || above[count - 1] >= CLASS_BUILTIN_COUNT) above[count++] = CLASS_Exception;
+        known |= above[count] < CLASS_BUILTIN_COUNT;
+    }
+    if (!known) above[count++] = CLASS_Exception;
     hd_status status = classes_link(d->w->classes, *out, above, count);
     if (status) d->w->status = d->status = status;
     return !status;

@@ -140,16 +140,35 @@ static void put_class(encoder *e, hd_builder *b, uint32_t class_) {
     hd_builder_add(b, hd_string(e->pool, class_of(e->w->classes, class_)->name));
 }
 
-/* Of an exception of the program: the classes above it by `base`, to the first built-in one; then its other bases. */
+typedef struct class_list {
+    uint32_t count;
+    uint32_t ids[CLASS_ABOVE_MAX];
+} class_list;
+
+static bool has_class(const class_list *all, uint32_t class_) {
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->ids[i] == class_) return true;
+    return false;
+}
+
+/* Every class above it, up to the first built-in one on each way. */
+static void list_above(const classes *c, uint32_t class_, class_list *all) {
+    const class_info *info = class_of(c, class_);
+    if (class_ < CLASS_BUILTIN_COUNT || info->flags & CLASS_OWN_BASES) return;
+    for (uint32_t i = 0; i <= info->more_count && all->count < CLASS_ABOVE_MAX; i++) {
+        uint32_t above = i ? info->more[i - 1] : info->base;
+        if (has_class(all, above)) continue;
+        all->ids[all->count++] = above;
+        list_above(c, above, all);
+    }
+}
+
 static hd_value encode_bases(encoder *e, uint32_t class_) {
+    class_list all = { 0 };
     hd_builder *b;
     if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
-    const class_info *info = class_of(e->w->classes, class_), *above = info;
-    while (class_ >= CLASS_BUILTIN_COUNT && !(above->flags & CLASS_OWN_BASES)) {
-        put_class(e, b, class_ = above->base);
-        above = class_of(e->w->classes, class_);
-    }
-    for (uint32_t i = 0; i < info->more_count; i++) put_class(e, b, info->more[i]);
+    list_above(e->w->classes, class_, &all);
+    for (uint32_t i = 0; i < all.count; i++) put_class(e, b, all.ids[i]);
     return hd_builder_close(b);
 }
 

@@ -299,6 +299,50 @@ static void hostile_expressions_meet_a_limit(void **state) {
 }
 
 /* The variables of all instances of an engine are in one world: what others keep is not counted. */
+static uint32_t exception_class(expr_world *x, char *name, uint32_t base, uint32_t more) {
+    uint32_t id, above[] = { more };
+    class_info info = { .name = name, .base = base, .kind = CLASS_EXCEPTION };
+    if (more) info.more = above, info.more_count = 1;
+    assert_int_equal(classes_add(x->w->classes, &info, &id), HD_OK);
+    return id;
+}
+
+/* class Own(Exception); class Stop(KeyboardInterrupt); class Mid(Own, Stop); class Low(Mid) */
+static void an_exception_crosses_with_every_class_above_it(void **state) {
+    expr_world x = expr_world_open(NULL), y = expr_world_open(NULL);
+    char own[] = "a:Own", stop[] = "a:Stop", mid[] = "a:Mid", low[] = "a:Low";
+    uint32_t above = exception_class(&x, mid, exception_class(&x, own, CLASS_Exception, 0),
+                                     exception_class(&x, stop, CLASS_KeyboardInterrupt, 0));
+    exception_class(&x, low, above, 0);
+    const char *json = "{\"$$error\":\"a:Low\",\"args\":[]}";
+    ev v;
+    hd_value stored = hd_json_parse(x.pool, json, strlen(json), NULL);
+    assert_int_equal(decode_value(x.w, stored, &v, NULL), HD_OK);
+    stored = encode_value(x.w, x.pool, v);
+    const char *bases = hd_json_print(x.pool, hd_value_at(stored, "bases"), HD_JSON_COMPACT, NULL);
+    assert_string_equal(bases,
+                        "[\"a:Mid\",\"a:Own\",\"Exception\",\"a:Stop\",\"KeyboardInterrupt\"]");
+    assert_int_equal(decode_value(y.w, stored, &v, NULL),
+                     HD_OK); /* by a process that knows none of them */
+    uint32_t there = ev_class(v);
+    assert_true(class_is(y.w->classes, there, CLASS_KeyboardInterrupt));
+    assert_true(class_is(y.w->classes, there, CLASS_Exception));
+    expr_world_close(&x);
+    expr_world_close(&y);
+}
+
+static void an_exception_that_names_a_built_in_class_is_below_no_other(void **state) {
+    expr_world x = expr_world_open(NULL);
+    const char *json =
+        "{\"$$error\":\"a:Low\",\"args\":[],\"bases\":[\"KeyboardInterrupt\",\"a:Stop\"]}";
+    ev v;
+    hd_value stored = hd_json_parse(x.pool, json, strlen(json), NULL);
+    assert_int_equal(decode_value(x.w, stored, &v, NULL), HD_OK);
+    assert_true(class_is(x.w->classes, ev_class(v), CLASS_KeyboardInterrupt));
+    assert_false(class_is(x.w->classes, ev_class(v), CLASS_Exception));
+    expr_world_close(&x);
+}
+
 static void the_limit_of_memory_counts_what_one_evaluation_adds(void **state) {
     world_limits limits = { .bytes = 1 << 20 };
     expr_world x = expr_world_open(&limits);
@@ -430,6 +474,8 @@ int main(void) {
         cmocka_unit_test(an_object_that_only_looks_like_an_encoding_is_a_dict),
         cmocka_unit_test(a_circle_and_an_iterator_cannot_cross),
         cmocka_unit_test(hostile_expressions_meet_a_limit),
+        cmocka_unit_test(an_exception_crosses_with_every_class_above_it),
+        cmocka_unit_test(an_exception_that_names_a_built_in_class_is_below_no_other),
         cmocka_unit_test(the_limit_of_memory_counts_what_one_evaluation_adds),
         cmocka_unit_test(a_generator_or_function_cannot_be_kept),
         cmocka_unit_test(bad_forms_are_refused_with_their_place),
