@@ -197,6 +197,7 @@ static void each_standing(tree *t, hd_value document, standing_fn fn, void *ctx)
 }
 
 typedef struct verdict {
+    const plan_function *f;
     uint32_t node;
     /* At how many nodes the instance stands; and from how many of those it follows that `node` is done, has raised, was
      * passed (done or left out), or may still come. */
@@ -205,22 +206,43 @@ typedef struct verdict {
 
 static void judge(tree *t, uint32_t at, void *ctx) {
     verdict *v = ctx;
-    const plan_function *f = &t->o.p->functions[0];
+    (void)t;
     v->standing++;
-    v->done += past_is_done(f, v->node, at);
-    v->raised += past_has_raised(f, v->node, at);
-    v->passed += past_is_passed(f, v->node, at);
-    v->comes += past_may_come(f, v->node, at);
+    v->done += past_is_done(v->f, v->node, at);
+    v->raised += past_has_raised(v->f, v->node, at);
+    v->passed += past_is_passed(v->f, v->node, at);
+    v->comes += past_may_come(v->f, v->node, at);
 }
 
 /* Of a step that has just ended: whether only an exception leads from it to where the instance stands now. */
 static bool has_raised(tree *t, hd_value document, const tree_row *r) {
-    verdict v = { .node = (uint32_t)(r->n - t->o.p->functions[0].nodes) };
+    const plan_function *f = &t->o.p->functions[0];
+    verdict v = { .f = f, .node = (uint32_t)(r->n - f->nodes) };
     hd_value failed = hd_value_at(document, "failed_at");
     if (strcmp(flow_text(failed, "node"), r->n->id) == 0) return true;
     if (r->function || r->n->fan != PLAN_NONE) return false;
     each_standing(t, document, judge, &v);
     return v.standing && v.raised == v.standing;
+}
+
+/* The row of the call that the step of a helper was added for: the closest one before it; NULL: there is none. */
+static const tree_row *call_of(const tree *t, size_t row) {
+    for (size_t i = row; i-- > 0;)
+        if (t->rows[i].n->kind == NODE_CALL && t->rows[i].n->callee == t->rows[row].function)
+            return &t->rows[i];
+    return NULL;
+}
+
+/* A call that is done has come to one of the helper's RETs, and it is not known which: all must tell it. */
+static void note_past_of_helper(tree *t, size_t row) {
+    tree_row *r = &t->rows[row];
+    const tree_row *by = call_of(t, row);
+    const plan_function *f = &t->o.p->functions[r->function];
+    verdict v = { .f = f, .node = (uint32_t)(r->n - f->nodes) };
+    for (uint32_t i = 0; by && by->past && i < f->node_count; i++)
+        if (f->nodes[i].kind == NODE_RET) judge(t, i, &v);
+    r->past = v.standing && v.done == v.standing;
+    r->passed = v.standing && v.passed == v.standing;
 }
 
 /* An instance that runs stands at all these nodes at once, so it is enough that one of them tells that a node is done or
@@ -230,8 +252,11 @@ static void note_past(tree *t, hd_value document) {
     bool finished = strcmp(flow_text(document, "status"), "done") == 0;
     for (size_t i = 0; i < t->count; i++) {
         tree_row *r = &t->rows[i];
-        verdict v = { .node = (uint32_t)(r->n - f->nodes) };
-        if (r->function) continue;
+        verdict v = { .f = f, .node = (uint32_t)(r->n - f->nodes) };
+        if (r->function) {
+            note_past_of_helper(t, i);
+            continue;
+        }
         each_standing(t, document, judge, &v);
         r->past = v.standing && (finished ? v.done == v.standing : v.done > 0);
         r->passed = v.standing && (finished ? v.passed == v.standing : v.passed > 0);

@@ -2,7 +2,8 @@
  *
  * A FAN_HEAD runs its branches in parallel. A LOOP_HEAD runs one iteration after the other; this file finds what in
  * it needs that: a condition, a variable that an iteration reads and an earlier one has assigned, an object from
- * outside that its body changes, a way out. A loop without any of these could be a FAN_HEAD, and is told so.
+ * outside that its body changes, a way out. A loop without any of these could be a FAN_HEAD, and is told so. Where the
+ * head of a loop has a "comment", a compiler has judged it by rules of its own, and its reason is the answer.
  *
  * Cost: O(nodes * variables / 64) for each loop. */
 #include "base/env.h"
@@ -118,10 +119,13 @@ static void note_statement(looker *l, hd_value s) {
     }
 }
 
-static void note_objects(looker *l) {
+static hd_value nodes_of(const looker *l) {
     hd_value functions = hd_value_at(l->p->source, "functions");
-    hd_value nodes = hd_value_at(hd_value_index(functions, l->f_index), "nodes");
-    for (hd_iter it = hd_iter_of(nodes); hd_iter_next(&it);) {
+    return hd_value_at(hd_value_index(functions, l->f_index), "nodes");
+}
+
+static void note_objects(looker *l) {
+    for (hd_iter it = hd_iter_of(nodes_of(l)); hd_iter_next(&it);) {
         uint32_t node = plan_find_node(l->f, hd_value_as_text(hd_value_at(it.value, "id"), ""));
         if (node == PLAN_NONE || !is_inside(l->f, &l->f->nodes[node], l->head)) continue;
         for (hd_iter s = hd_iter_of(hd_value_at(it.value, "do")); hd_iter_next(&s);)
@@ -174,7 +178,19 @@ static hd_value record_of(looker *l, bool parallel, hd_value actions) {
     return hd_object_set(pool, r, "why", l->why);
 }
 
+/* What a compiler has said of the loop, which knows the source and its own rules. */
+static bool note_comment(looker *l) {
+    for (hd_iter it = hd_iter_of(nodes_of(l)); hd_iter_next(&it);) {
+        hd_value comment = hd_value_at(it.value, "comment");
+        if (hd_value_kind(comment) == HD_KIND_STRING &&
+            is_text(hd_value_at(it.value, "id"), l->f->nodes[l->head].id))
+            return because(l, true, comment), true;
+    }
+    return false;
+}
+
 static hd_value explain_loop(looker *l) {
+    if (note_comment(l)) return record_of(l, false, actions_of(l, false));
     note_ways(l);
     note_variables(l, l->f->names->names.count);
     note_objects(l);

@@ -138,6 +138,21 @@ static void explain_says_what_an_iteration_needs_of_the_one_before(void **state)
     assert_has(got, "2 branches at once");
 }
 
+/* A compiler has rules of its own: what it says of a loop is what is told. */
+static void explain_gives_the_reason_that_a_compiler_has_written(void **state) {
+    const char *ir =
+        "{\"heddle\":1,\"name\":\"w\",\"functions\":[{\"name\":\"run\",\"nodes\":["
+        "{\"id\":\"e\",\"kind\":\"ENTRY\"},{\"id\":\"for0\",\"kind\":\"LOOP_HEAD\","
+        "\"over\":[\"list\",1],\"into\":[\"name\",\"x\"],\"comment\":\"it has an else\"},"
+        "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"act\",\"named\":[]},"
+        "{\"id\":\"r\",\"kind\":\"RETURN\",\"value\":1}],\"edges\":[[\"e\",\"for0\"],"
+        "[\"for0\",\"a\",\"CONTINUE\"],[\"a\",\"for0\",\"BACK\"],[\"for0\",\"r\",\"BREAK\"]]}]}";
+    hd_error error = { 0 };
+    hd_value all = hd_workflow_explain(pool, parse(ir), &error);
+    if (hd_value_status(all)) fail_msg("%s", error.message);
+    assert_has(hd_json_print(pool, all, HD_JSON_COMPACT, NULL), "\"why\":[\"it has an else\"]");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_form_has_the_words_of_the_plan, set_up, tear_down),
@@ -150,6 +165,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_registration_refuses_is_not_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_nodes_than_a_drawing_holds_are_refused, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(explain_gives_the_reason_that_a_compiler_has_written,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(explain_says_what_an_iteration_needs_of_the_one_before,
                                         set_up, tear_down),
     };

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping
 
 from . import _heddle
 
@@ -38,13 +38,9 @@ class WorkflowGraph:
 class Explanation:
     """The nodes and edges of a workflow, which loops run in parallel, and why others do not."""
 
-    def __init__(self, ir: Mapping[str, Any], reasons: Mapping[str, Optional[str]]) -> None:
+    def __init__(self, ir: Mapping[str, Any]) -> None:
         self.graph = _heddle.workflow_graph(dict(ir), "text")
         self.loops = _heddle.workflow_explain(dict(ir))
-        for loop in self.loops:
-            reason = reasons.get(loop["at"])
-            if reason is not None and not loop["parallel"]:
-                loop["why"] = [reason]
 
     def _loop(self, loop: Mapping[str, Any]) -> list[str]:
         what = "in parallel" if loop["parallel"] else "one iteration after the other"

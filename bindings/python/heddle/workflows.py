@@ -110,7 +110,7 @@ class Workflow:
     def explain(cls) -> Explanation:
         """The graph, which loops run in parallel, and why the others do not. Prints well."""
         registry.compiled_of(cls)
-        return Explanation(cls.ir(), dict(cls.__heddle__.output.judged))
+        return Explanation(cls.ir())
 
     @classmethod
     def graph(cls) -> WorkflowGraph:

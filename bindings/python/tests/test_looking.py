@@ -228,3 +228,44 @@ def test_what_is_wrong_inside_of_the_module_is_shown(tmp_path):
     process = subprocess.run([sys.executable, "-m", "heddle", "worker", "order"], cwd=tmp_path, capture_output=True, text=True,
                              env=dict(os.environ, PYTHONPATH=PACKAGE), timeout=60)
     assert "missing_here" in process.stderr and "Traceback" in process.stderr
+
+
+# ---- What the command and the package say of one workflow
+
+
+@action
+async def weigh(parcel: int) -> int:
+    return parcel + 1
+
+
+@workflow
+class Packed(Workflow):
+    concurrent = True
+
+    async def run(self, parcels: list[int]) -> int:
+        total = 0
+        for parcel in parcels:
+            total += await weigh(await weigh(parcel))
+        return total + await self.checked(1)
+
+    async def checked(self, parcel: int) -> int:
+        return await weigh(parcel)
+
+
+@pytest.mark.skipif(not COMMAND, reason="the command is not built")
+def test_the_command_explains_as_the_package_does_and_knows_the_steps_of_helpers(tmp_path):
+    path = str(tmp_path / "p.db")
+
+    async def main():
+        async with heddle.open(path) as store:
+            return await store.options(key="1").run(Packed, [1, 2])
+    assert asyncio.run(main()) == 9
+
+    def told(*words):
+        return subprocess.run([COMMAND, "workflow", *words], capture_output=True, text=True, timeout=60).stdout
+    reason = "its body has 2 steps, and only a loop with one action is made parallel"
+    assert reason in str(Packed.explain()) and reason in " ".join(told("explain", path, "Packed").split())
+    shown = [line.split() for line in told("show", path, "Packed/1").split("\n")]
+    assert [line[0] for line in shown if line[1:2] == ["checked"]] == ["done"]
+    at = next(i for i, line in enumerate(shown) if line[1:2] == ["checked"])
+    assert shown[at + 1][:2] == ["done", "weigh"]
