@@ -501,6 +501,7 @@ static hd_status read_class(ir_reader *r, size_t index, hd_value v) {
     if (!info.name) return HD_NOMEM;
     hd_status status = read_class_kind(r, path, v, &info);
     if (!status) status = read_class_flags(r, path, v, &info);
+    if (info.kind == CLASS_RECORD && class_is_sealed(info.name)) info.flags |= CLASS_SEALED;
     if (!status) status = read_class_base(r, path, v, &info);
     if (!status) status = read_class_more(r, path, v, &info);
     if (!status) status = read_class_fields(r, path, v, &info);

@@ -94,7 +94,7 @@ def model_of(cls: Any) -> tuple[Optional[Callable[[Any], Any]], Optional[Callabl
     if isinstance(cls, type) and values.is_model(cls):
         return getattr(cls, "parse_obj"), _dump
     if isinstance(cls, type) and values.is_dataclass(cls):
-        return lambda data: values.conform(data, cls), _dump
+        return lambda data: values.conform(data, cls, members=True), _dump
     if hasattr(cls, "__args__"):
         return lambda data: values.conform(data, cls), None
     return None, None

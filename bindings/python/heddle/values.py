@@ -171,6 +171,12 @@ _READERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "frozenset": lambda cls, body: cls(body["items"]),
 }
 
+def is_standard(cls: type) -> bool:
+    """A class of the standard library that has a form of its own when it crosses; its objects never change."""
+    name = class_name(cls)
+    return name in _READERS or name in ("pathlib:Path", "pathlib:PurePath")
+
+
 _STANDARD_MODULES = frozenset({"datetime", "uuid", "decimal", "fractions", "pathlib"})
 
 
@@ -464,30 +470,34 @@ def plain(v: Any) -> Any:
 # ---- By annotation, for what came from outside
 
 
-def _build_dataclass(cls: Any, data: dict[str, Any]) -> Any:
+def _build_dataclass(cls: Any, data: dict[str, Any], members: bool) -> Any:
     import typing
 
     hints = typing.get_type_hints(cls)
-    return cls(**{key: conform(value, hints.get(key)) for key, value in data.items()})
+    return cls(**{key: conform(value, hints.get(key), members) for key, value in data.items()})
 
 
-def _conform_items(value: Any, annotation: Any) -> Any:
+def _conform_items(value: Any, annotation: Any, members: bool) -> Any:
     import typing
 
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is list and isinstance(value, list) and args:
-        return [conform(item, args[0]) for item in value]
+        return [conform(item, args[0], members) for item in value]
     if origin is dict and isinstance(value, dict) and len(args) == 2:
-        return {key: conform(item, args[1]) for key, item in value.items()}
+        return {key: conform(item, args[1], members) for key, item in value.items()}
     candidates = [a for a in args if isinstance(a, type) and a is not type(None)]
-    if isinstance(value, dict) and len(candidates) == 1 and origin is not dict:
-        return conform(value, candidates[0])
+    if len(candidates) == 1 and origin not in (list, dict, tuple, set, frozenset) and (members or isinstance(value, dict)):
+        return conform(value, candidates[0], members)
     return value
 
 
-def conform(value: Any, annotation: Any) -> Any:
-    """Plain data as the record that the annotation names. Scalars are never converted."""
-    if annotation is None or value is None or isinstance(value, (bool, int, float, str, bytes)):
+def conform(value: Any, annotation: Any, members: bool = False) -> Any:
+    """Plain data as the record that the annotation names. Scalars are never converted, but for the members of enums where
+    the data is what :func:`plain` has made of an object, which writes their values."""
+    if members and isinstance(annotation, type) and _is_enum(annotation):
+        return value if value is None else annotation(value)
+    scalar = isinstance(value, (bool, int, float, str, bytes))
+    if annotation is None or value is None or scalar and not members:
         return value
     if isinstance(annotation, type) and isinstance(value, dict):
         if hasattr(annotation, "model_validate"):
@@ -495,5 +505,5 @@ def conform(value: Any, annotation: Any) -> Any:
         if is_model(annotation):
             return getattr(annotation, "parse_obj")(value)
         if is_dataclass(annotation):
-            return _build_dataclass(annotation, value)
-    return _conform_items(value, annotation) if hasattr(annotation, "__args__") else value
+            return _build_dataclass(annotation, value, members)
+    return _conform_items(value, annotation, members) if hasattr(annotation, "__args__") else value

@@ -12,6 +12,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Optional, cast
 
 class Rank(enum.IntEnum):
     LOW = 1
@@ -244,7 +245,7 @@ def _action(cls: str) -> str:
     return "give_" + cls.replace(".", "_")
 
 
-ACTIONS = "".join(f"""
+_ACTIONS = "".join(f"""
 @action
 async def {_action(cls)}(which) -> {cls}:
     return [{', '.join(made)}][which]
@@ -257,6 +258,53 @@ async def thing(cls, which):
 async def boom(which):
     raise [{', '.join(EXCEPTIONS)}][which]
 """
+
+
+HOLDERS = "".join(f"""
+@dataclass
+class Hold_{cls.replace(".", "_")}:
+    one: {cls}
+    more: list[{cls}]
+    maybe: Optional[{cls}] = None
+""" for cls in OBJECTS)
+
+HELD = (
+    ("a, b = await asyncio.gather({c0}, {c1})",),
+    ("xs = await asyncio.gather(*[{give}(i) for i in range({n})])", "a, b = xs[0], xs[-1]"),
+    ("calls = [{c0}, {c1}]", "xs = await asyncio.gather(*calls)", "[a, b] = xs"),
+    ("a, b = await asyncio.gather({c0}, {c1}, return_exceptions=True)",),
+    ("xs = [await {c0}, await {c1}]", "a = xs[0]", "for b in xs:", "    pass"),
+    ("d = {{'k': await {c0}, 'l': await {c1}}}", "a = d['k']", "b = d.get('l')"),
+    ("d: dict[str, {cls}] = {{}}", "d['k'] = await {c0}", "a = d['k']", "for _, b in d.items():", "    pass"),
+    ("d = dict()", "d['k'] = await {c0}", "a, b = list(d.values())[0], d.pop('k')"),
+    ("t = (await {c0}, 1, await {c1})", "a, _, b = t"),
+    ("xs = []", "for i in range({n}):", "    xs.append(await {give}(i))", "a, *rest = xs", "b = rest[0] if rest else a"),
+    ("xs: list[{cls}] = []", "xs += [await {c0}]", "a = xs[0]", "b = xs.pop()"),
+    ("a = await self.make({w0})", "b = self.pick([a, await {c1}])"),
+    ("self.kept = await {c0}", "a = self.kept", "b = await {c1}"),
+    ("h = {hold}(await {c0}, [await {c1}])", "a, b = h.one, h.more[0]"),
+    ("h = {hold}(await {c0}, [])", "h.maybe = await {c1}", "a, b = h.one, h.maybe"),
+    ("task = asyncio.create_task({c0})", "b = await {c1}", "a = await task"),
+    ("a = b = await asyncio.wait_for({c0}, 5)",),
+    ("xs = [await {give}(i) for i in range({n})]", "a, b = [(x, y) for x in xs for y in reversed(xs)][0]"),
+    ("xs = [await {c0}, await {c1}]", "a = b = None", "for i, x in enumerate(xs):", "    if i == 0:", "        a = x", "    else:", "        b = x"),
+    ("xs = [await {c0}, await {c1}]", "a, b = list(zip(xs, xs[1:]))[0]"),
+    ("xs = [await {c0}, None]", "a, b = xs[0], xs[1]"),
+    ("a = cast({cls}, await thing({cls!r}, {w0}))", "b: {cls} = await thing({cls!r}, {w1})"),
+    ("a = 0", "a += await {c0}", "b = await {c1}"),
+)
+"""How two objects of one class come to be a and b. Everything says its class, or is made of what does."""
+OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for a in (a,) if a == b]", "{{str(i): {e} for i, a in enumerate([a, b])}}",
+        "sorted([a, b], key=lambda a: {e})", "max([a, b], key=lambda a: {e})", "', '.join([str(a) for a in [a, b]])", "', '.join(str(a) for a in [a, b])",
+        "sum([a, b])", "sum(a for a in [b])", "sum([a], b)", "a or b", "a and b", "not a or not b", "[a, b] == [b, a]", "a in [b]", "b in (a, 1)", "str([a, b])",
+        "f'{{[a]}}'", "'%s and %s' % (a, b)", "'{{}} {{}}'.format(a, b)", "[a, b].index(b)", "[a, b].count(a)", "{{'k': a}} == {{'k': b}}",
+        "sorted([a, b])", "min(a, b)", "max([b, a])", "sorted([a, b], reverse=True)[0] == a", "[x for x in [a, b] if x]", "len([a, b])",
+        "any([a, b])", "all([a, b])", "any(x == a for x in [b])", "(lambda: a)() if False else a", "{{a: 1}}", "{{a, b}}", "{{'x': 1}}.get(a)", "set([a])",
+        "list(map(str, [a, b]))", "(a, b) < (b, a)", "a if a else b", "[a, b].remove(a)", "isinstance(a, {cls})", "isinstance(a, (int, {cls}))",
+        "isinstance(a, str)", "type(a) is {cls}", "type(a).__name__", "self.pick([b, a])", "[self.pick([x]) for x in [a, b]]", "round(a)", "round(a, 1)", "a")
+
+
+ACTIONS = _ACTIONS + HOLDERS
 
 
 class Objects:
@@ -299,3 +347,29 @@ class Objects:
             lines += ["try:", f"    return {self.expression()}", "except Exception as e:", "    return type(e).__name__, str(e)"]
         lines.append(f"return {self.expression()}")
         return "\n".join(["@workflow", f"class {name}(Workflow):", "    async def run(self):", *(f"        {line}" for line in lines), "", ""])
+
+
+class Held(Objects):
+    """Objects in containers, of helpers, of several calls at once: annotations tell of all of them."""
+
+    def workflow(self, name: str) -> str:
+        cls = self.random.choice(list(OBJECTS))
+        count = len(OBJECTS[cls])
+        first, second = self.random.randrange(count), self.random.randrange(count)
+        give = _action(cls)
+        words = {"cls": cls, "give": give, "n": count, "w0": first, "w1": second, "c0": f"{give}({first})", "c1": f"{give}({second})",
+                 "hold": "Hold_" + cls.replace(".", "_")}
+        lines = [line.format(**words) for line in self.random.choice(HELD)]
+        made = self.random.choice(OVER).format(e=self.expression(), cls=cls) if self.random.random() < 0.6 else self.expression()
+        kind = self.random.random()
+        if kind < 0.2:
+            lines += [f"if {made}:", "    return 'yes'", "return 'no'"]
+        elif kind < 0.4:
+            lines += ["try:", f"    return {made}", "except Exception as e:", "    return type(e).__name__, str(e)"]
+        elif kind < 0.5:
+            lines += ["total = a", "for x in [a, b]:", f"    total {self.random.choice('+-*|')}= x", "return total"]
+        lines.append(f"return {made}")
+        helpers = [f"async def make(self, which: int) -> {cls}:", f"    return await {give}(which)", f"def pick(self, xs: list[{cls}]) -> {cls}:",
+                   "    return xs[-1]"]
+        return "\n".join(["@workflow", f"class {name}(Workflow):", "    async def run(self):", *(f"        {line}" for line in lines),
+                          *(f"    {line}" for line in helpers), "", ""])

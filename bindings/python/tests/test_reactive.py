@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import enum
 import gc
 import logging
 import time
 import warnings
+from typing import Optional
 from xml.etree import ElementTree
 
 import pytest
@@ -173,6 +175,29 @@ def test_a_confirmed_sink_may_write_and_stop_itself_and_tells_what_it_raises(pat
 @dataclasses.dataclass
 class Point:
     x: int
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class Shape:
+    colour: Colour
+    other: Optional[Colour] = None
+    more: list[Colour] = dataclasses.field(default_factory=list)
+    by_name: dict[str, Colour] = dataclasses.field(default_factory=dict)
+    name: str = "red"
+
+
+def test_a_dataclass_in_a_cell_has_its_enums_again(store):
+    shape = Shape(Colour.RED, Colour.BLUE, [Colour.BLUE, Colour.RED], {"k": Colour.RED})
+    cell = store.cell("main/shape", Shape)
+    cell.set(shape)
+    assert cell() == shape and store.cell("main/shape")()["colour"] == "red"
+    cell.set(Shape(Colour.BLUE))
+    assert cell() == Shape(Colour.BLUE)
 
 
 def test_a_sink_is_not_shown_what_its_own_group_writes(store):

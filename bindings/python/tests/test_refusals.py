@@ -270,7 +270,7 @@ async def order() -> Order:
     ("for x in await order():\n    pass", "7:18", "a loop of a Order runs code of that class"),
     ("o = await order()\nreturn [x for x in o]", "8:28", "a loop of a Order runs code of that class"),
     ("o = await order()\nreturn 1 + o", "8:16", "an operator of a Order runs code of that class"),
-    ("o = await order()\nreturn o or 3", "8:16", "whether a Order is true, code of that class says"),
+    ("return (await order()) or 3", "7:17", "whether a Order is true, code of that class says"),
     ("o = await order()\nreturn sum(o)", "8:16", "sum() of a Order runs code of that class"),
     ("p = Path('a')\nreturn p.exists()", "8:16", "exists() of a Path runs code of that class"),
     ("d = datetime(2026, 1, 1)\nreturn 1 < d < 3", "8:16", "a chain of comparisons with an object whose class has code for them"),

@@ -96,7 +96,7 @@ def test_a_method_of_a_model_is_refused_or_unsupported() -> None:
     with pytest.raises(heddle.CompileError, match="the attribute copy of a Item"):
         run(head + twin.flow("i = Item(id=3)\nreturn i.copy()"))
     with pytest.raises(heddle.Unsupported):
-        run(head + twin.flow("i = [Item(id=3), 4]\nreturn i[0].copy()"))
+        run(head + twin.flow("i = await echo([Item(id=3), 4])\nreturn i[0].copy()"))
 
 
 def test_run_outside_of_a_store_runs_in_memory() -> None:

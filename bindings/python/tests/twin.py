@@ -9,6 +9,7 @@ import copy
 import functools
 import itertools
 import linecache
+import re
 import sys
 import types
 from collections.abc import Coroutine
@@ -19,6 +20,8 @@ from heddle import registry
 from heddle.compiler import source
 
 _numbers = itertools.count()
+_FREE = re.compile(r"^raised NameError: cannot access free variable ('\w+') .* in enclosing scope$")
+"""What CPython 3.11 says in a comprehension; later versions, and one that waits, say it as elsewhere in the function."""
 
 ACTIONS = '''
 async def _note(name, *args):
@@ -227,7 +230,8 @@ class Outcome:
                 return f"returned {self.value!r}"
             except AttributeError as error:  # an attribute was deleted
                 return f"returned what cannot be shown: {error}"
-        return f"raised {type(self.error).__name__}: {self.error}"
+        text = f"raised {type(self.error).__name__}: {self.error}"
+        return _FREE.sub(r"raised UnboundLocalError: cannot access local variable \1 where it is not associated with a value", text)
 
     def __repr__(self) -> str:
         return f"{self.shown()}\n    calls {self.calls!r}"

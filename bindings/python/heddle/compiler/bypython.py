@@ -1,102 +1,49 @@
 """Operations that Python does: those of classes whose code the engine does not run.
 
 ``price * 2`` of a Decimal, ``when.year`` of a datetime, ``a == b`` of dataclasses with an ``__eq__``: where annotations
-tell that an operand is of such a class, the operation becomes a recorded step that CPython does in a worker, as a
-constructor with code is. What cannot be a step, because objects of the program's own classes cross by value, is
-refused. Where nothing tells the class, the engine raises ``heddle.Unsupported`` when it meets the object.
+tell that an operand is of such a class (inference.py), the operation becomes a recorded step that CPython does in a
+worker, as a constructor with code is. What cannot be a step, because objects that can change cross by value, is refused.
+Where nothing tells the class, the engine raises ``heddle.Unsupported`` when it meets the object.
 
 :func:`rewrite` puts a :class:`PythonOp` in the place of each such operation."""
 from __future__ import annotations
 
 import ast
 import enum
-import operator
 import typing
-from typing import Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from .. import operators, values
-from ..actions import Action, Options
+from .. import operators
+from ..actions import Action
 from .builtin import FUNCTIONS
 from .classes import class_kind, field_names
+from .inference import NONE, PLAIN, Of, OneOf, Types, element, hints, is_standard, members
 from .names import Scope
+from .operations import BINARY, COMPARE, GIVES, UNARY, PythonOp
 from .source import Definition
 from .tree import walk
 
-_SAMPLES: dict[str, Callable[[Any], Any]] = {
-    "datetime:datetime": lambda c: c(2000, 1, 2), "datetime:date": lambda c: c(2000, 1, 2), "datetime:time": lambda c: c(1, 2),
-    "datetime:timedelta": lambda c: c(1), "datetime:timezone": lambda c: c.utc, "uuid:UUID": lambda c: c(int=1),
-    "decimal:Decimal": lambda c: c(2), "fractions:Fraction": lambda c: c(1, 2), "frozenset": lambda c: c(),
-    **{f"pathlib:{name}": lambda c: c("a/b") for name in ("Path", "PosixPath", "PurePath", "PurePosixPath")}}
-"""An object of each class of the standard library that crosses: trying an operation tells the class of its result."""
-_PLAIN: dict[Any, Any] = {int: 2, float: 1.5, str: "a", bool: True, bytes: b"a"}
+if TYPE_CHECKING:
+    from .calls import Method
+    from .program import Program
+
 _EFFECTS = ("pathlib",)
 """Modules whose methods may do more than compute."""
-
-_BINARY: dict[Any, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.LShift: "<<",
-    ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
-_UNARY: dict[Any, str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "inv", ast.Not: "not"}
-_COMPARE: dict[Any, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
-                            ast.NotIn: "not in"}
-
-
-def _text(value: Any, conversion: str, spec: str) -> str:
-    shows: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii, "": lambda given: given}
-    return format(shows[conversion](value), spec)
-
-
-_DOES: dict[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
-    "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "neg": operator.neg, "pos": operator.pos, "inv": operator.invert, "not": operator.not_, "==": operator.eq,
-    "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text,
-    "method": lambda value, name, *args: getattr(value, name)(*args), **{name: function for function, name in FUNCTIONS.items()}}
-_GIVES: dict[str, type] = {**{name: str for name in ("text", "str", "repr", "ascii", "format")}, "len": int,
-                           **{name: bool for name in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "not", "bool")}}
-_OF_MANY = ("sum", "min", "max", "sorted", "set", "str", "repr")
+_OF_MANY = ("sum", "min", "max", "sorted")
 _UNMOVED = ("isinstance", "type", "callable")
 _LAZY = ("zip", "enumerate", "map", "filter", "reversed", "range")
-_actions: dict[str, Action[..., Any]] = {}
-
-
-def action_for(operation: str) -> Action[..., Any]:
-    """The action that does the operation."""
-    known = _actions.get(operation)
-    if known is None:
-        does = _DOES[operation]
-
-        def run(operands: list[Any]) -> Any:
-            return does(*operands)
-        run.__name__ = run.__qualname__ = f"python {operation}"
-        known = _actions[operation] = Action(run, f"heddle.python.{operation}", Options())
-    return known
-
-
-class PythonOp(ast.expr):
-    """An operation on values that Python does."""
-
-    _fields = ("operands",)
-    operands: list[ast.expr]
-    operation: str
-    type: Any
-
-
-class _Unset:
-    """The type of a variable while nothing is known of it yet."""
-
-
-UNSET = _Unset()
-
-
-def is_standard(cls: Any) -> bool:
-    """A class of the standard library whose objects never change, and cross."""
-    return isinstance(cls, type) and values.class_name(cls) in _SAMPLES
+_MAKES = ("list", "tuple", "set", "dict")
+_TEXTS = ("str", "repr", "ascii", "format")
+_AT_ONCE = ("list", "tuple", "sorted", "join")
+"""What takes all of a generator before it does anything: a list is the same to it."""
+_BY_KEY = ("get", "pop", "setdefault", "add", "discard")
 
 
 def _says(cls: Any, what: str) -> bool:
-    """Whether code of the class decides this: "own_operators", "own_text", "own_equal", "own_truth"."""
-    if not isinstance(cls, type) or cls in _PLAIN:
+    """Whether code of the class decides this: "own_operators", "own_text", "own_equal", "own_truth"; "own_calls": what built-in
+    functions and methods do with its objects, of which the engine takes only operators of an IntEnum to be its value's."""
+    cls = cls.origin if isinstance(cls, Of) else cls
+    if not isinstance(cls, type) or cls in PLAIN or cls is NONE:
         return False
     if is_standard(cls):
         return True
@@ -104,222 +51,82 @@ def _says(cls: Any, what: str) -> bool:
     if kind is None or kind == "tuple":
         return False
     flags = operators.own(cls, kind)
+    if what == "own_calls":
+        return "own_operators" in flags
     return what in flags and not (what == "own_operators" and "bare" in flags)
 
 
-def _element(hint: Any) -> Any:
-    """What a loop over it gives; None: not known."""
-    args = typing.get_args(hint)
-    many = typing.get_origin(hint) in (list, set, frozenset) and len(args) == 1 or \
-        typing.get_origin(hint) is tuple and len(args) == 2 and args[1] is Ellipsis
-    return args[0] if many else UNSET if hint is UNSET else None
+def _class(found: Any) -> Any:
+    return found.origin if isinstance(found, Of) else found
 
 
-def _hints(of: Any) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(of)
-    except Exception:  # an annotation may name what is only there for type checkers
-        return {}
+def _decides(found: Any, says: str) -> Any:
+    """The first class of which the value may be, and whose code decides; None: there is none."""
+    return next((_class(member) for member in members(found) if _says(member, says)), None)
 
 
-class Types:
-    """What annotations tell of expressions: a class, ``list[...]`` of one, or None."""
+def _within(found: Any, says: str) -> Any:
+    """The same for values inside of a container."""
+    for member in members(found):
+        for arg in member.args if isinstance(member, Of) and member.origin in (list, tuple, set, dict) else ():
+            cls = None if arg is Ellipsis else _decides(arg, says) or _within(arg, says)
+            if cls is not None:
+                return cls
+    return None
 
-    def __init__(self, scope: Scope, definition: Definition) -> None:
-        self.scope = scope
-        hints = _hints(scope.function)
-        self.variables: dict[str, Any] = {name: hints.get(name) for name in scope.params}
-        self.over: list[dict[str, Any]] = []
-        found: dict[str, list[Any]] = {name: [] for name in scope.bound}
-        for node in definition.body:
-            self._bindings(node, found)
-        for name in scope.params:
-            if name in found:
-                found[name].append(None)
-        self.variables.update({name: UNSET for name in found})
-        for _ in range(len(found) + 1):
-            before = dict(self.variables)
-            for name, given in found.items():
-                self.variables[name] = self._join([None if e is None else e(self) for e in given])
-            if before == self.variables:
-                break
 
-    @staticmethod
-    def _join(types: list[Any]) -> Any:
-        known = [t for t in types if t is not UNSET]
-        return UNSET if not known else known[0] if all(t == known[0] for t in known) else None
+def _is_fixed(found: Any) -> bool:
+    """Whether what it is never changes, so that a copy is as good."""
+    return all(member is NONE or isinstance(member, type) and (member in PLAIN or issubclass(member, (enum.Enum, BaseException)))
+               or is_standard(member) for member in members(found))
 
-    def _bindings(self, node: ast.AST, found: dict[str, list[Any]]) -> None:
-        """What the statement gives to each variable; None: something that is not known."""
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    if node.value is not None:
-                        found[target.id].append(lambda types, value=node.value: types.of(value))
-                else:
-                    self._unknown(target, found)
-            if node.value is not None:
-                self._bindings(node.value, found)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            value = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
-            found[node.target.id].append(lambda types: types.of(value))
-            self._bindings(node.value, found)
-        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
-            found[node.target.id].append(lambda types, over=node.iter: _element(types.of(over)))
-            for part in (node.iter, *node.body, *node.orelse):
-                self._bindings(part, found)
-        elif isinstance(node, ast.NamedExpr):
-            found[node.target.id].append(lambda types, value=node.value: types.of(value))
-            self._bindings(node.value, found)
-        elif isinstance(node, ast.Delete):
-            pass
-        elif isinstance(node, ast.comprehension):
-            for part in (node.iter, *node.ifs):
-                self._bindings(part, found)
-        else:
-            self._name_of(node, found)
-            for child in ast.iter_child_nodes(node):
-                self._bindings(child, found)
 
-    def _unknown(self, target: ast.AST, found: dict[str, list[Any]]) -> None:
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.id in found:
-                found[node.id].append(None)
+def _is_sure(found: Any, says: str) -> bool:
+    """Whether code of the value's class decides, whichever class it is of: only None is no object of it."""
+    return found is not NONE and all(member is NONE or member is BaseException or _says(member, says) for member in members(found))
 
-    def _name_of(self, node: ast.AST, found: dict[str, list[Any]]) -> None:
-        name = getattr(node, "name", None) if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) else \
-            getattr(node, "rest", None) if isinstance(node, ast.MatchMapping) else \
-            node.id if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) else None
-        if name in found:
-            found[name].append(None)
 
-    # ---- expressions
-
-    def of(self, node: Optional[ast.AST]) -> Any:
-        if isinstance(node, PythonOp):
-            return node.type
-        if isinstance(node, ast.Name):
-            for names in reversed(self.over):
-                if node.id in names:
-                    return names[node.id]
-            return self.variables[node.id] if node.id in self.variables else self._of_known(node)
-        if isinstance(node, ast.Constant):
-            return type(node.value)
-        if isinstance(node, ast.Attribute):
-            return self._of_attribute(node)
-        if isinstance(node, ast.Await):
-            return self._of_call(node.value, True)
-        if isinstance(node, ast.Call):
-            return self._of_call(node, False)
-        if isinstance(node, ast.IfExp):
-            return self._join([self.of(node.body), self.of(node.orelse)])
-        if isinstance(node, ast.BinOp):
-            return self.result(_BINARY.get(type(node.op), ""), [node.left, node.right])
-        if isinstance(node, ast.UnaryOp):
-            return self.result(_UNARY[type(node.op)], [node.operand])
-        if isinstance(node, ast.JoinedStr):
-            return str
-        if isinstance(node, ast.ListComp):
-            with_targets = self.targets(node.generators)
-            self.over.append(with_targets)
-            found = self.of(node.elt)
-            self.over.pop()
-            return list[found] if isinstance(found, type) else None  # type: ignore[valid-type]
-        return None
-
-    def targets(self, clauses: list[ast.comprehension]) -> dict[str, Any]:
-        """The variables of a comprehension."""
-        found: dict[str, Any] = {}
-        self.over.append(found)
-        for clause in clauses:
-            element = _element(self.of(clause.iter))
-            for node in ast.walk(clause.target):
-                if isinstance(node, ast.Name):
-                    found[node.id] = element if node is clause.target else None
-        self.over.pop()
-        return found
-
-    def _of_known(self, node: ast.expr) -> Any:
-        known = self.scope.peek(node)
-        return type(known.value) if known is not None and isinstance(known.value, (enum.Enum, int, str, float)) else None
-
-    def _of_attribute(self, node: ast.Attribute) -> Any:
-        if isinstance(node.value, ast.Name) and self.scope.variable(node.value.id) is None and not any(
-                node.value.id in names for names in self.over):
-            return self._of_known(node)
-        owner = self.of(node.value)
-        if is_standard(owner):
-            return self.result("attribute", [node.value, ast.Constant(node.attr)])
-        if isinstance(owner, type) and class_kind(owner) in ("record", "tuple") and node.attr in field_names(owner):
-            return _hints(owner).get(node.attr)
-        return UNSET if owner is UNSET else None
-
-    def _of_call(self, node: ast.AST, awaited: bool) -> Any:
-        if not isinstance(node, ast.Call):
-            return None
-        function = node.func
-        if isinstance(function, ast.Attribute) and function.attr == "options" and isinstance(function.value, ast.Call):
-            return self._of_call(function.value, awaited)
-        known = self.scope.peek(function) if isinstance(function, (ast.Name, ast.Attribute)) else None
-        if known is not None and isinstance(known.value, Action):
-            return _hints(known.value.function).get("return") if awaited else None
-        if known is not None and isinstance(known.value, type) and known.value not in FUNCTIONS:
-            return known.value if is_standard(known.value) or class_kind(known.value) else None
-        name = FUNCTIONS.get(known.value) if known is not None and isinstance(known.value, typing.Hashable) else None
-        if name is not None and not node.keywords:
-            return self.result(name, node.args)
-        if isinstance(function, ast.Attribute) and known is None and not node.keywords:
-            return self.result("method", [function.value, ast.Constant(function.attr), *node.args])
-        return None
-
-    def result(self, operation: str, operands: list[ast.expr]) -> Any:
-        """The class of what the operation gives, tried with objects of these classes."""
-        if operation in _GIVES:
-            return _GIVES[operation]
-        types = [self.of(operand) for operand in operands]
-        if any(t is UNSET for t in types):
-            return UNSET
-        if operation == "sum" and len(types) == 1:
-            return _element(types[0])
-        if operation in ("+", "-", "*") and all(t in (int, float) for t in types):
-            return float if float in types else int
-        if operation in ("|", "&", "^") and isinstance(types[0], enum.EnumMeta) and types[0] is types[-1]:
-            return types[0]
-        samples = [self._sample(operand, t) for operand, t in zip(operands, types)]
-        if any(sample is None for sample in samples) or operation not in _DOES or not any(map(is_standard, types)):
-            return None
-        try:
-            made = _DOES[operation](*samples)
-        except Exception:
-            return None
-        return type(made) if type(made) in _PLAIN or is_standard(type(made)) else None
-
-    def _sample(self, node: ast.expr, cls: Any) -> Any:
-        if is_standard(cls):
-            return _SAMPLES[values.class_name(cls)](cls)
-        if isinstance(node, ast.Constant) and (isinstance(node.value, str) or isinstance(node.value, int) and abs(node.value) < 100):
-            return node.value
-        return _PLAIN.get(cls) if isinstance(cls, type) else None
+def _has_step(node: ast.AST) -> bool:
+    return any(isinstance(part, PythonOp) for part in ast.walk(node))
 
 
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, types: Types) -> None:
         self.types = types
         self.source = types.scope.source
+        self._tests: set[ast.AST] = set()  # expressions of which only the truth counts
 
-    def _op(self, operation: str, operands: list[ast.expr], at: ast.expr) -> ast.expr:
+    def _op(self, operation: str, operands: list[ast.expr], at: ast.expr, type: Any = None) -> ast.expr:
         made = PythonOp()
-        made.operation, made.operands, made.type = operation, operands, self.types.result(operation, operands)
+        made.operation, made.operands = operation, operands
+        made.type = self.types.result(operation, operands) if type is None else type
         return ast.copy_location(made, at)
 
-    def _kind(self, *nodes: ast.expr, says: str = "own_operators") -> Any:
-        """The first class among the operands whose code decides."""
-        return next((cls for cls in map(self.types.of, nodes) if _says(cls, says)), None)
+    def _kind(self, *nodes: ast.expr, says: str = "own_operators", any_of: bool = False) -> Any:
+        """The first class among the operands whose code decides. Unless the operation gives a text or a truth, one operand
+        must be nothing else but such an object or a value that never changes: of others the workflow has the only one."""
+        for found in map(self.types.of, nodes):
+            cls = _decides(found, says)
+            if cls is not None and (any_of or all(_is_fixed(member) or _says(member, says) for member in members(found))):
+                return cls
+        return None
+
+    def _own(self, *nodes: ast.expr, says: str = "own_operators") -> Any:
+        """A class of the program among them, whose code decides, and whose objects may change."""
+        return next((_class(member) for node in nodes for member in members(self.types.of(node))
+                     if _says(member, says) and not _is_fixed(member)), None)
 
     def _refuse(self, node: ast.expr, what: str, cls: Any) -> Any:
         self.source.refuse(node, f"{what} of a {cls.__name__} runs code of that class",
                            "Do it in an action that takes the object, and await the call.")
+
+    def _refuse_key(self, node: ast.expr, where: str) -> None:
+        """The engine compares keys, and cannot ask the class."""
+        found = self.types.of(node)
+        cls = _decides(found, "own_equal") or self._own(node)
+        if cls is not None and (_is_sure(found, "own_equal") or _is_sure(found, "own_operators")):
+            self.source.refuse(node, f"a {cls.__name__} {where}, which code of that class compares",
+                               "Use a text or a number that stands for it: str(...).")
 
     def _is_enum_class(self, node: ast.expr) -> Optional[Any]:
         known = self.types.scope.peek(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
@@ -328,27 +135,60 @@ class _Rewriter(ast.NodeTransformer):
 
     def _many(self, node: ast.expr) -> ast.expr:
         """What a loop goes through: the members of an enum are known now."""
-        members = self._is_enum_class(node)
-        if members is not None:
-            return ast.copy_location(ast.Constant(tuple(members)), node)
-        cls = self.types.of(node)
-        if is_standard(cls) or isinstance(cls, enum.EnumMeta) and _says(cls, "own_operators"):
-            return self._op("list", [node], node)
-        if _says(cls, "own_operators"):
+        listed = self._is_enum_class(node)
+        if listed is not None:
+            return ast.copy_location(ast.Constant(tuple(listed)), node)
+        found = self.types.of(node)
+        cls = _decides(found, "own_calls")
+        if cls is None or not _is_sure(found, "own_calls"):
+            return node
+        if not _is_fixed(found):
             self._refuse(node, "a loop", cls)
-        return node
+        return self._op("list", [node], node, Of(list, (element(found),)))
+
+    # ---- truth
+
+    def _mark(self, node: ast.expr) -> None:
+        """Only the truth of the expression counts; so it is with the parts of `and`, `or` and `not`."""
+        self._tests.add(node)
+        for part in node.values if isinstance(node, ast.BoolOp) else [node.operand] if isinstance(node, ast.UnaryOp) else []:
+            self._mark(part)
 
     def _test(self, node: ast.expr) -> ast.expr:
-        return self._op("bool", [node], node) if self._kind(node, says="own_truth") else node
-
-    # ---- statements
+        return self._op("bool", [node], node) if self._kind(node, says="own_truth", any_of=True) else node
 
     def visit_If(self, node: Any) -> Any:
+        self._mark(node.test)
         self.generic_visit(node)
         node.test = self._test(node.test)
         return node
 
     visit_While = visit_Assert = visit_IfExp = visit_If
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        only_truth = node in self._tests
+        self.generic_visit(node)
+        if only_truth:
+            node.values = [self._test(value) for value in node.values]
+            return node
+        for value in node.values[:-1]:
+            cls = self._kind(value, says="own_truth", any_of=True)
+            if cls is not None and not all(isinstance(part, ast.Name) for part in node.values[:-1]):
+                self.source.refuse(value, f"whether a {cls.__name__} is true, code of that class says",
+                                   "Write bool(...) around it, compare it, or give it a name before.")
+            if cls is not None:
+                return self._branches(node)
+        return node
+
+    def _branches(self, node: ast.BoolOp) -> ast.expr:
+        """``a or b`` as ``a if a else b``."""
+        made = node.values[-1]
+        for value in reversed(node.values[:-1]):
+            then, other = (made, value) if isinstance(node.op, ast.And) else (value, made)
+            made = ast.copy_location(ast.IfExp(self._test(value), then, other), node)
+        return made
+
+    # ---- statements
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
@@ -356,16 +196,18 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        cls = self.types.of(node.target)
-        if isinstance(node.target, ast.Name) and (is_standard(cls) or self._kind(node.value) and cls in _PLAIN):
-            value = ast.copy_location(ast.BinOp(ast.copy_location(ast.Name(node.target.id, ast.Load()), node), node.op, node.value), node)
-            return ast.copy_location(ast.Assign([node.target], self.visit(value)), node)
+        found = self.types.of(node.target)
         self.generic_visit(node)
-        if _says(cls, "own_operators") or self._kind(node.value):
-            self._refuse(node.value, "an operator", cls if _says(cls, "own_operators") else self._kind(node.value))
-        return node
+        cls = _decides(found, "own_operators") or self._kind(node.value)
+        if cls is None or isinstance(found, Of) and found.origin is list:
+            return node
+        if not isinstance(node.target, ast.Name) or not _is_fixed(found) or self._own(node.value):
+            self.source.refuse(node.value, f"an operator of a {cls.__name__} runs code of that class", "Write `x = x + y` with a name "
+                               "for each, and assign the result; objects of your own classes are added in an action.")
+        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        return ast.copy_location(ast.Assign([node.target], self._op(f"{BINARY[type(node.op)]}=", [read, node.value], node.value)), node)
 
-    # ---- comprehensions
+    # ---- comprehensions and lambdas
 
     def _comprehension(self, node: Any) -> Any:
         first = node.generators[0]
@@ -374,49 +216,56 @@ class _Rewriter(ast.NodeTransformer):
         for i, clause in enumerate(node.generators):
             if i:
                 clause.iter = self._many(self.visit(clause.iter))
+            for test in clause.ifs:
+                self._mark(test)
             clause.ifs = [self._test(self.visit(test)) for test in clause.ifs]
         for field in ("key", "value", "elt"):
             if hasattr(node, field):
                 setattr(node, field, self.visit(getattr(node, field)))
+        if isinstance(node, (ast.DictComp, ast.SetComp)):
+            self._refuse_key(node.key if isinstance(node, ast.DictComp) else node.elt, "as a key or in a set")
         self.types.over.pop()
         return node
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:
-        self.types.over.append({arg.arg: None for arg in node.args.args})
+    def visit_Lambda(self, node: ast.Lambda, given: Any = None) -> Any:
+        """`given`: the type of its parameter, if there is one."""
+        self.types.over.append({arg.arg: given for arg in node.args.args})
         self.generic_visit(node)
         self.types.over.pop()
         return node
 
-    # ---- expressions
+    def _of_lambda(self, node: ast.Lambda, given: Any) -> Any:
+        self.types.over.append({arg.arg: given for arg in node.args.args})
+        found = self.types.of(node.body)
+        self.types.over.pop()
+        return found
+
+    # ---- operators
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         self.generic_visit(node)
-        cls = self._kind(node.left, node.right)
-        if cls is None or type(node.op) not in _BINARY:
+        if type(node.op) not in BINARY:
             return node
-        if not is_standard(cls) and not issubclass(cls, enum.Enum):
-            self._refuse(node, "an operator", cls)
-        return self._op(_BINARY[type(node.op)], [node.left, node.right], node)
+        shows = isinstance(node.op, ast.Mod) and self.types.of(node.left) is str and _within(self.types.of(node.right), "own_text")
+        if self._kind(node.left, node.right) is None and not shows:
+            return node
+        own = self._own(node.left, node.right)
+        if own is not None:
+            self._refuse(node, "an operator", own)
+        return self._op(BINARY[type(node.op)], [node.left, node.right], node, str if shows else None)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
-        cls = self._kind(node.operand, says="own_truth" if isinstance(node.op, ast.Not) else "own_operators")
+        if isinstance(node.op, ast.Not):
+            return self._op("not", [node.operand], node) if self._kind(node.operand, says="own_truth", any_of=True) else node
+        cls = self._kind(node.operand)
         if cls is None:
             return node
-        if not isinstance(node.op, ast.Not) and not is_standard(cls) and not issubclass(cls, enum.Enum):
+        if self._own(node.operand):
             self._refuse(node, "an operator", cls)
-        return self._op(_UNARY[type(node.op)], [node.operand], node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        self.generic_visit(node)
-        for i, value in enumerate(node.values):
-            cls = self._kind(value, says="own_truth")
-            if cls is not None:
-                self.source.refuse(value, f"whether a {cls.__name__} is true, code of that class says",
-                                   "Write bool(...) around it, or compare it.")
-        return node
+        return self._op(UNARY[type(node.op)], [node.operand], node)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
@@ -427,87 +276,268 @@ class _Rewriter(ast.NodeTransformer):
             if len(node.ops) > 1:
                 self.source.refuse(node, "a chain of comparisons with an object whose class has code for them",
                                    "Write the comparisons one by one, with `and` in between.")
-            return self._op(_COMPARE[type(op)], parts, node)
+            return self._op(COMPARE[type(op)], parts, node)
         return node
 
     def _compares(self, op: ast.cmpop, a: ast.expr, b: ast.expr) -> bool:
         if isinstance(op, (ast.Is, ast.IsNot)):
             return False
+        says = "own_equal" if isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) else "own_operators"
+        inside = any(_within(self.types.of(part), says) and not self._has_only_one(self.types.of(part)) for part in (a, b))
+        if not isinstance(op, (ast.Eq, ast.NotEq)):
+            inside = inside or any(_within(self.types.of(part), "own_equal") for part in (a, b))
         if isinstance(op, (ast.In, ast.NotIn)):
-            return is_standard(self.types.of(b))
-        return self._kind(a, b, says="own_equal" if isinstance(op, (ast.Eq, ast.NotEq)) else "own_operators") is not None
+            if self._own(b) is not None:
+                self._refuse(b, "`in`", self._own(b))
+            by_value = self._kind(b, says="own_calls") or self.types.of(b) is str and self._kind(a, says="own_calls")
+            return inside or by_value is not None and by_value is not False or self._kind(a, says=says) is not None
+        return inside or self._kind(a, b, says=says) is not None
+
+    def _has_only_one(self, found: Any) -> bool:
+        """Whether it holds objects that are equal to themselves only: copies are not equal to them."""
+        if is_standard(found):
+            return False
+        if isinstance(found, Of):
+            return any(self._has_only_one(arg) for arg in found.args)
+        return any(isinstance(member, type) and class_kind(member) == "record" and "by_id" in operators.own(member, "record")
+                   for member in members(found)) or found is None
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         self.generic_visit(node)
-        if self._kind(node.value, says="own_text") is None:
+        if self._kind(node.value, says="own_text", any_of=True) is None and _within(self.types.of(node.value), "own_text") is None:
             return node
         conversion = ast.Constant("" if node.conversion < 0 else chr(node.conversion))
         spec = node.format_spec or ast.Constant("")
         made = self._op("text", [node.value, conversion, spec], node.value)
         return ast.copy_location(ast.FormattedValue(made, -1, None), node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    # ---- keys
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        found = self.types.of(node)
         self.generic_visit(node)
-        cls = self.types.of(node.value)
-        if not isinstance(node.ctx, ast.Load) or not isinstance(cls, type) or cls in _PLAIN:
-            return node
-        if is_standard(cls) or issubclass(cls, enum.Enum) and node.attr not in ("name", "value"):
-            return self._op("attribute", [node.value, ast.Constant(node.attr)], node)
-        if class_kind(cls) == "record" and node.attr not in field_names(cls) and hasattr(cls, node.attr) and \
-                not node.attr.startswith("__"):
-            self._refuse(node, f"the attribute {node.attr}", cls)
+        cls = _decides(self.types.of(node.value), "own_operators")
+        if cls is not None and isinstance(node.ctx, ast.Load) and _is_fixed(self.types.of(node.value)) and \
+                not isinstance(node.slice, ast.Slice):
+            return self._op("item", [node.value, node.slice], node, found)
+        bounds = [part for part in (node.slice.lower, node.slice.upper, node.slice.step) if part is not None] if isinstance(
+            node.slice, ast.Slice) else []
+        if isinstance(node.slice, ast.Slice):
+            for field in ("lower", "upper", "step"):
+                part = getattr(node.slice, field)
+                cls = None if part is None else self._kind(part, says="own_calls")
+                if cls is not None and issubclass(cls, int):
+                    setattr(node.slice, field, self._op("index", [part], part))
+        for part in [node.value, *bounds]:
+            cls = _decides(self.types.of(part), "own_operators")
+            if cls is not None and _is_sure(self.types.of(part), "own_operators"):
+                self._refuse(part, "a subscript", cls)
+        if not isinstance(node.slice, ast.Slice):
+            self._refuse_key(node.slice, "as a key")
         return node
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        self.generic_visit(node)
+        for key in node.keys:
+            if key is not None:
+                self._refuse_key(key, "as a key")
+        return node
+
+    def visit_Set(self, node: ast.Set) -> Any:
+        self.generic_visit(node)
+        for part in node.elts:
+            self._refuse_key(part, "in a set")
+        return node
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load):
+            made = self._many(node.value)
+            if isinstance(made, PythonOp) and made is not node.value:
+                made.operation = "unpack"
+            node.value = made
+        return node
+
+    # ---- attributes
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        type_ = self.types.of(node)
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or self.types.is_self(node.value):
+            return node
+        found = self.types.of(node.value)
+        cls = next((_class(m) for m in members(found) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
+        if cls is not None and _is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
+            return self._op("attribute", [node.value, ast.Constant(node.attr)], node, type_)
+        for owner in members(found):
+            if isinstance(owner, type) and class_kind(owner) == "record" and node.attr not in field_names(owner) and \
+                    hasattr(owner, node.attr) and not node.attr.startswith("__"):
+                self._refuse(node, f"the attribute {node.attr}", owner)
+        return node
+
+    # ---- calls
 
     def visit_Call(self, node: ast.Call) -> Any:
         function = node.func
-        if isinstance(function, ast.Attribute):
-            return self._method(node, function)
-        self.generic_visit(node)
+        found = self.types.of(node)
+        if isinstance(function, ast.Attribute) and self.types.scope.peek(function) is None:
+            return self._method(node, function, found)
         known = self.types.scope.peek(function)
         name = FUNCTIONS.get(known.value) if known is not None and isinstance(known.value, typing.Hashable) else None
-        if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda, ast.GeneratorExp)) for arg in node.args):
+        if name in ("sorted", "min", "max") and len(node.args) == 1:
+            made = self._by_key(node, name, found)
+            if made is not None:
+                return made
+        self.generic_visit(node)
+        if name in _LAZY and name != "range":
+            begin = 1 if name in ("map", "filter") else 0
+            node.args[begin:] = [self._many(arg) for arg in node.args[begin:]]
+        if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda)) for arg in node.args):
             return node
         node.args = [self._members(arg) for arg in node.args]
-        says = "own_text" if name in ("str", "repr", "ascii", "format") else "own_truth" if name == "bool" else "own_operators"
-        cls = self._kind(*node.args, says=says)
-        many = name in _OF_MANY and len(node.args) == 1 and is_standard(_element(self.types.of(node.args[0])))
-        if cls is None and not many or name in _LAZY or name in ("list", "tuple") and not is_standard(cls):
+        if any(isinstance(arg, ast.GeneratorExp) for arg in node.args):
+            return self._of_generator(node, name, found)
+        return self._function(node, name, found)
+
+    def _function(self, node: ast.Call, name: str, found: Any) -> ast.expr:
+        says = "own_text" if name in _TEXTS else "own_truth" if name in ("bool", "any", "all") else "own_operators" if \
+            name in _OF_MANY or name in _MAKES else "own_calls"
+        cls = self._kind(*node.args, says=says, any_of=name in GIVES)
+        each = element(self.types.of(node.args[0])) if node.args else None
+        if name == "set" and cls is None and _decides(each, "own_equal") and _is_sure(each, "own_equal"):
+            self._refuse(node, "set()", _decides(each, "own_equal"))
+        if name in _TEXTS and cls is None:
+            cls = next((c for c in (_within(self.types.of(arg), says) for arg in node.args) if c), None)
+        if name in ("map", "filter") and len(node.args) > 1 and any(
+                _decides(element(self.types.of(node.args[-1])), what) for what in ("own_text", "own_truth", "own_operators")):
+            self.source.refuse(node, f"{name}() of objects with code of their own", "Write a list: [... for ... in ...].")
+        own = self._own(*node.args) or (_decides(each, "own_operators") if name == "dict" else None)
+        if name in _MAKES and own is not None:
+            self._refuse(node, f"{name}()", own)
+        many = len(node.args) <= 2 and (name in _OF_MANY or name in ("any", "all")) and _decides(each, says)
+        if cls is None and not many or name in _LAZY or name in _MAKES and not is_standard(cls):
             return node
-        if node.keywords or cls is not None and says == "own_operators" and name != "len" and not is_standard(cls):
-            self._refuse(node, f"{name}()", cls or _element(self.types.of(node.args[0])))
-        return self._op(name, node.args, node)
+        if node.keywords or many and name in _OF_MANY and not _is_fixed(each) or \
+                says in ("own_operators", "own_calls") and name != "len" and own is not None:
+            self._refuse(node, f"{name}()", cls or many)
+        return self._op(name, node.args, node, found)
+
+    def _of_generator(self, node: ast.Call, name: str, found: Any) -> ast.expr:
+        """CPython adds and compares while the generator runs; a step has all elements at once."""
+        each = element(self.types.of(node.args[0]))
+        says = "own_truth" if name in ("any", "all") else "own_equal" if name == "set" else "own_operators"
+        decides = _decides(each, says) if name in _OF_MANY or name in ("any", "all", "set") else None
+        if not _has_step(node.args[0]) and decides is None:
+            return node
+        if name in _AT_ONCE:
+            node.args[0] = _as_list(node.args[0])
+            return self._function(node, name, found)
+        self.source.refuse(node.args[0], f"{name}() of a generator whose elements are objects with code of their own",
+                           f"Write a list: {name}([... for ... in ...]).")
+
+    def _by_key(self, node: ast.Call, name: str, found: Any) -> Optional[ast.expr]:
+        """``sorted(orders, key=lambda o: o.price)``: Python says the order of the keys, the workflow sorts its own objects. None:
+        the engine does it."""
+        by = {keyword.arg: keyword.value for keyword in node.keywords}
+        key = by.get("key")
+        each = element(self.types.of(node.args[0]))
+        keyed = self._of_lambda(key, each) if isinstance(key, ast.Lambda) else each if key is None else None
+        if key is None and (name != "sorted" or _is_fixed(each) and not by or _decides(each, "own_operators") is None):
+            return None
+        if key is not None and not isinstance(key, ast.Lambda):
+            if _decides(each, "own_text") and is_standard(_decides(each, "own_text")):
+                self.source.refuse(key, f"{name}() by a function of objects with code of their own",
+                                   f"Write key=lambda x: {ast.unparse(key)}(x).")
+            return None
+        copied = None if key is None else self.visit_Lambda(_copied(key), each)
+        if copied is not None and not _has_step(copied.body) and _decides(keyed, "own_operators") is None:
+            return None
+        if name != "sorted" or set(by) - {"key", "reverse"} or copied is not None and len(copied.args.args) != 1:
+            self.source.refuse(node, f"{name}() by keys that are objects with code of their own",
+                               f"Write sorted(...{', key=...' if by else ''})[{'0' if name == 'min' else '-1'}].")
+        return self._sorted(node, copied, by.get("reverse"), each)
+
+    def _sorted(self, node: ast.Call, key: Optional[ast.Lambda], reverse: Optional[ast.expr], each: Any) -> ast.expr:
+        """``[all[i] for all in [[*xs]] for i in <order of keys>]``"""
+        def name(text: str, context: ast.expr_context) -> ast.expr:
+            return ast.copy_location(ast.Name(text, context), node)
+
+        def comprehension(elt: ast.expr, *clauses: tuple[str, ast.expr]) -> ast.ListComp:
+            made = ast.ListComp(elt, [ast.comprehension(name(target, ast.Store()), over, [], 0) for target, over in clauses])
+            return ast.copy_location(made, node)
+        taken = _as_list(self.visit(node.args[0]))
+        self.types.over.append({"all%": Of(list, (each,)), "at%": int})
+        listed = ast.copy_location(ast.List([ast.copy_location(ast.Starred(taken, ast.Load()), node)], ast.Load()), node)
+        keys = name("all%", ast.Load()) if key is None else comprehension(key.body, (key.args.args[0].arg, name("all%", ast.Load())))
+        order = self._op("order", [keys, *([self.visit(reverse)] if reverse is not None else [])], node, Of(list, (int,)))
+        elt = ast.copy_location(ast.Subscript(name("all%", ast.Load()), name("at%", ast.Load()), ast.Load()), node)
+        self.types.over.pop()
+        return comprehension(elt, ("all%", ast.copy_location(ast.List([listed], ast.Load()), node)), ("at%", order))
 
     def _members(self, node: ast.expr) -> ast.expr:
-        members = self._is_enum_class(node)
-        return node if members is None else ast.copy_location(ast.Constant(tuple(members)), node)
+        listed = self._is_enum_class(node)
+        return node if listed is None else ast.copy_location(ast.Constant(tuple(listed)), node)
 
-    def _method(self, node: ast.Call, function: ast.Attribute) -> Any:
+    # ---- methods
+
+    def _method(self, node: ast.Call, function: ast.Attribute, found: Any) -> Any:
         """A step for objects that never change, refused for others; unchanged where the class is not known."""
-        cls = self.types.of(function.value)
+        owner = self.types.of(function.value)
         function.value = self.visit(function.value)
         node.args = [self.visit(arg) for arg in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        if not isinstance(cls, type) or cls in _PLAIN or not hasattr(cls, function.attr):
-            return node
-        if not is_standard(cls) and not issubclass(cls, enum.Enum):
-            return self._own_method(node, function, cls)
-        if cls.__module__.partition(".")[0] in _EFFECTS or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
-            self._refuse(node, f"{function.attr}()", cls)
-        return self._op("method", [function.value, ast.Constant(function.attr), *node.args], node)
+        cls = next((_class(m) for m in members(owner) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
+        if cls is not None and _is_fixed(owner) and (hasattr(cls, function.attr) or owner is not cls):
+            if cls.__module__.partition(".")[0] in _EFFECTS or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
+                self._refuse(node, f"{function.attr}()", cls)
+            return self._op("method", [function.value, ast.Constant(function.attr), *node.args], node, found)
+        for member in members(owner):
+            if isinstance(member, type) and class_kind(member) == "record" and function.attr not in field_names(member) and \
+                    hasattr(member, function.attr) and not function.attr.startswith("__"):
+                self._refuse(function, f"the attribute {function.attr}", member)
+        return self._of_container(node, function, owner, found)
 
-    def _own_method(self, node: ast.Call, function: ast.Attribute, cls: Any) -> Any:
-        if class_kind(cls) == "record" and function.attr not in field_names(cls) and not function.attr.startswith("__"):
-            self._refuse(function, f"the attribute {function.attr}", cls)
+    def _of_container(self, node: ast.Call, function: ast.Attribute, owner: Any, found: Any) -> ast.expr:
+        """Methods of built-in classes that look at objects with code of their own."""
+        name = function.attr
+        each = _decides(element(owner), "own_operators") if isinstance(owner, Of) else None
+        operands = [function.value, ast.Constant(name), *node.args]
+        if owner is str and name == "join" and node.args and _has_step(node.args[0]):
+            node.args[0] = _as_list(node.args[0])
+        if owner is str and name == "format" and any(_decides(self.types.of(arg), "own_text") or _within(self.types.of(arg), "own_text")
+                                                     for arg in node.args) and not node.keywords:
+            return self._op("method", operands, node, str)
+        if owner is str and name != "join" and not node.keywords and any(
+                _decides(self.types.of(arg), "own_calls") and _is_fixed(self.types.of(arg)) for arg in node.args):
+            return self._op("method", operands, node, found)
+        by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and _decides(
+            self._of_lambda(k.value, element(owner)), "own_operators") for k in node.keywords)
+        if name == "sort" and (each is not None or by_key):
+            self.source.refuse(node, "sort() by objects with code of their own", "Write `xs[:] = sorted(xs, ...)`.")
+        if node.args and name in ("index", "count", "remove") and _decides(self.types.of(node.args[0]), "own_equal"):
+            if name == "remove":
+                self._refuse(node, "remove()", _decides(self.types.of(node.args[0]), "own_equal"))
+            return self._op("method", operands, node, int)
+        if node.args and name in _BY_KEY and not (isinstance(owner, Of) and owner.origin in (list, tuple)):
+            self._refuse_key(node.args[0], "as a key or in a set")
         return node
 
 
-def _matters(scope: Scope, definition: Definition) -> bool:
+def _as_list(node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.ListComp(node.elt, node.generators), node) if isinstance(node, ast.GeneratorExp) else node
+
+
+def _knows(found: Any) -> bool:
+    """Whether the type has to do with classes that this module knows."""
+    if isinstance(found, (Of, OneOf)) and not is_standard(found):
+        return any(map(_knows, found.args if isinstance(found, Of) else found.members))
+    return is_standard(found) or isinstance(found, type) and class_kind(found) in ("record", "enum")
+
+
+def _matters(program: Program, scope: Scope, definition: Definition) -> bool:
     """Whether the function meets anything that this module knows."""
-    def own(hint: Any) -> bool:
-        return any(map(own, typing.get_args(hint))) or isinstance(hint, type) and hint not in _PLAIN and (
-            is_standard(hint) or class_kind(hint) in ("record", "enum"))
-    if any(map(own, _hints(scope.function).values())):
+    if program.has_objects(_knows):
         return True
     seen: set[str] = set()
     for node in walk(definition):
@@ -518,7 +548,8 @@ def _matters(scope: Scope, definition: Definition) -> bool:
             seen.add(name)
         known = scope.peek(node)
         found = known.value if known is not None else None
-        if isinstance(found, Action) and own(_hints(found.function).get("return")) or own(found) or isinstance(found, enum.Enum):
+        if isinstance(found, Action) and _knows(hints(found.function).get("return")) or isinstance(found, type) and _knows(found) or \
+                isinstance(found, enum.Enum):
             return True
     return False
 
@@ -536,11 +567,11 @@ def _copied(node: Any) -> Any:
     return made
 
 
-def rewrite(scope: Scope, definition: Definition) -> Definition:
+def rewrite(program: Program, scope: Scope, method: Method, definition: Definition) -> Definition:
     """The function with operations that Python does as nodes of their own."""
-    if not _matters(scope, definition):
+    if not _matters(program, scope, definition):
         return definition
     made: Definition = _copied(definition)
-    rewriter = _Rewriter(Types(scope, made))
+    rewriter = _Rewriter(Types(program, scope, method, made))
     made.body = [rewriter.visit(statement) for statement in made.body]
     return made

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 from .. import recorded
 from ..actions import Action, Options
 from . import construct
-from .bypython import PythonOp, action_for, is_standard
 from .classes import runs_code
 from .expressions import Expressions
 from .graph import Form, Graph
+from .inference import is_standard
 from .names import Scope
+from .operations import PythonOp, action_for
 
 if TYPE_CHECKING:
     from .program import Program

@@ -77,8 +77,11 @@ class ClassTable:
     def name(self, cls: type) -> Optional[str]:
         """Its name, and an entry if it is no built-in one. None: the engine cannot have objects of it."""
         name = class_name(cls)
-        if ":" not in name or name in self.entries:
+        standard = values.is_standard(cls)
+        if ":" not in name and not standard or name in self.entries:
             return name
+        if standard:
+            return self._standard(cls, name)
         kind = class_kind(cls)
         if kind is None:
             return None
@@ -89,6 +92,16 @@ class ClassTable:
         self.entries[name] = self._entry(cls, name, kind, base)
         if more:
             self.entries[name]["more"] = more
+        return name
+
+    def _standard(self, cls: type, name: str) -> str:
+        """A class of the standard library: all that the engine knows of it is what is above it."""
+        above = [self.name(c) for c in cls.__mro__[1:-1] if values.is_standard(c)]
+        self.entries[name] = {"name": name, "kind": "record", "own": True, "own_set": True, "open": True, "partial": True,
+                              **({"base": above[0]} if above else {}), **({"more": above[1:]} if above[1:] else {})}
+        for below in cls.__subclasses__():
+            if values.is_standard(below):
+                self.name(below)  # an object of Path is a PosixPath
         return name
 
     def _entry(self, cls: type, name: str, kind: str, base: str) -> dict[str, Form]:
@@ -112,12 +125,15 @@ class ClassTable:
         except Exception:  # an annotation may name what is only there for type checkers
             return
         for hint in hints.values():
-            self._meet(hint)
+            self.declare(hint)
 
-    def _meet(self, hint: Any) -> None:
+    def declare(self, hint: Any) -> None:
+        """Declares the classes that an annotation names."""
         for part in typing.get_args(hint):
-            self._meet(part)
-        if isinstance(hint, type) and class_name(hint) not in self.entries and ":" in class_name(hint) and \
+            self.declare(part)
+        if isinstance(hint, type) and values.is_standard(hint):
+            self.name(hint)
+        elif isinstance(hint, type) and class_name(hint) not in self.entries and ":" in class_name(hint) and \
                 class_kind(hint) is not None and self.name(hint):
             if not issubclass(hint, (enum.Enum, BaseException)):
                 self.meet(hint)

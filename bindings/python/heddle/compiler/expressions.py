@@ -11,10 +11,10 @@ import ast
 import enum
 from typing import Any, Callable, Iterator, Optional, Sequence
 
-from .bypython import PythonOp
 from .builtin import FUNCTIONS, METHODS, advice_for
 from .graph import Form, Graph
 from .names import Scope, target_names
+from .operations import PythonOp
 from .tree import walk
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -89,6 +89,10 @@ class Expressions:
 
     def coroutine(self, node: ast.Call) -> Optional[Form]:
         """A call of an action that is not awaited, as a value; None: it is no such call."""
+        raise NotImplementedError
+
+    def elements(self, over: ast.expr, form: Form, inner: list[ast.expr]) -> Form:
+        """What a comprehension that waits goes through: an iterator is no value of a workflow, but its elements are."""
         raise NotImplementedError
 
     # ---- waiting
@@ -513,7 +517,7 @@ class Expressions:
         params = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
         self.scope.renames.append({name: name for name in params})
         if self.waits(node.body):
-            self.source.refuse(node, "a lambda that calls a helper method or an action",
+            self.source.refuse(node, "a lambda that calls a helper method or an action, or does what code of a class does",
                                "Compute the values in a loop before, and use them in the lambda.")
         form = ["lambda", params, self.expr(node.body)]
         self.scope.renames.pop()
@@ -531,7 +535,7 @@ class Expressions:
 
     def _generator(self, node: ast.GeneratorExp) -> Form:
         if self._waits_inside(node):
-            self.source.refuse(node, "a generator that waits or calls a helper method",
+            self.source.refuse(node, "a generator that waits, calls a helper method, or does what code of a class does",
                                "Write a list: [... for ... in ...].")
         return self._comprehension(node)
 
@@ -543,7 +547,7 @@ class Expressions:
         self.scope.renames.pop()
         return found
 
-    def _parts(self, node: Any) -> Iterator[ast.AST]:
+    def _parts(self, node: Any) -> Iterator[ast.expr]:
         yield from ([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])
         for i, clause in enumerate(node.generators):
             if i:
@@ -588,7 +592,7 @@ class Expressions:
         result = self.temp()
         over = self.expr(node.generators[0].iter)
         empty = {ast.ListComp: ["list"], ast.SetComp: ["set"], ast.DictComp: ["dict"]}[type(node)]
-        over = self.keep(over, node)
+        over = self.keep(self.elements(node.generators[0].iter, over, list(self._parts(node))), node)
         self.graph.do(["assign", empty, ["name", result]], node)
         self.scope.renames.append({})
         self._loop(node, result, 0, over)
@@ -600,7 +604,7 @@ class Expressions:
             self._add_element(node, result)
             return
         clause = node.generators[depth]
-        over = over if depth == 0 else self.expr(clause.iter)
+        over = over if depth == 0 else self.elements(clause.iter, self.expr(clause.iter), list(self._parts(node)))
         self.check_comprehension_target(clause.target)
         self._temps += 1
         self.scope.renames[-1].update({name: f"{name}%{self._temps}" for name in target_names(clause.target)})

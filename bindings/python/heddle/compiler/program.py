@@ -5,7 +5,7 @@ import ast
 import inspect
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from ..actions import Action
 from ..keeping import keep_of
@@ -14,6 +14,7 @@ from .calls import Method
 from .classes import ClassTable, class_kind, class_name
 from .coroutines import Sites, declare
 from .graph import Form, Graph
+from .inference import Attributes, hints
 from .inputs import conform_inputs
 from .names import Known, Scope, Unresolved
 from .refusal import Source
@@ -30,7 +31,6 @@ class Output:
     ir: dict[str, Form]
     actions: dict[str, Action[..., Any]]
     children: dict[str, type]
-    judged: list[tuple[str, Optional[str]]]  # of a concurrent workflow: its loops, and why they are not parallel
 
 
 class Program:
@@ -50,13 +50,14 @@ class Program:
         self.classes = ClassTable()
         self.actions: dict[str, Action[..., Any]] = {}
         self.children: dict[str, type] = {}
-        self.judged: list[tuple[str, Optional[str]]] = []
         self._functions: list[dict[str, Form]] = []
         self._names: dict[FunctionType, str] = {}
         self._queue: list[Method] = []
         self._owners = {function: owner for owner in reversed(cls.__mro__) for function in _functions_in(owner)}
         self.state = self._find_state()
         self.sites = Sites()
+        self.attributes = Attributes(self)
+        self._has_objects: Optional[bool] = None
 
     # ---- methods and attributes of the class
 
@@ -103,6 +104,25 @@ class Program:
             source.refuse(node, f"{name} is a method of the class, and is set on self", "Use another name.")
         if name in ("name", "concurrent", "journal", "keep"):
             source.refuse(node, f"{name} belongs to the class", "Use another name.")
+
+    def own_methods(self) -> Iterator[Method]:
+        """All methods of the class that have a source."""
+        for owner in self.own_classes:
+            for name in vars(owner):
+                method = self.find_method(name, None, owner)
+                if method is not None and method.owner is owner:
+                    yield method
+
+    def scope_of(self, method: Method) -> Scope:
+        module, definition = definition_of(method.function)
+        return Scope(module, method.function, definition, self.classes)
+
+    def has_objects(self, knows: Callable[[Any], bool]) -> bool:
+        """Whether annotations of the class or of its methods name classes that the compiler has to look at."""
+        if self._has_objects is None:
+            named = [hints(self.cls), *(hints(method.function) for method in self.own_methods())]
+            self._has_objects = any(knows(hint) for found in named for hint in found.values())
+        return self._has_objects
 
     # ---- what the functions use
 
@@ -154,7 +174,7 @@ class Program:
         if self.classes.entries:
             ir["classes"] = list(self.classes.entries.values())
         ir["functions"] = self._functions
-        return Output(ir, self.actions, self.children, self.judged)
+        return Output(ir, self.actions, self.children)
 
     def _add_awaiting(self, main: Method) -> None:
         """The function that awaits calls that were kept, if there are any."""
@@ -167,9 +187,9 @@ class Program:
 
     def _function(self, method: Method, is_main: bool) -> dict[str, Form]:
         module, definition = definition_of(method.function)
-        scope = Scope(module, method.function, definition, self.classes)
+        scope = self.scope_of(method)
         self.classes.meet(method.function)
-        definition = rewrite(scope, definition)
+        definition = rewrite(self, scope, method, definition)
         graph = Graph(module.source)
         params = scope.params[1:] if method.takes else scope.params
         if self.state and not is_main:

@@ -81,6 +81,7 @@ class Statements(Several):
         self.groups: dict[str, str] = {}  # task groups around: name, and the variable with their tasks
         self.task_calls: set[ast.Call] = set()  # calls of create_task whose task is awaited later
         self.unbegun: list[Task] = []  # tasks that begin where the statement awaits them
+        self.reasons: dict[ast.AST, str] = {}  # of loops of a concurrent workflow that are not parallel
         self._awaits_values: Optional[bool] = None
         self._private: Optional[set[str]] = None
         self.caught: list[str] = []  # the variables of the exceptions that are being handled
@@ -313,7 +314,8 @@ class Statements(Several):
     def _for(self, node: ast.For) -> None:
         label = self.graph.label("for")
         over, into, first = self._iterable(node)
-        head = self.graph.add("LOOP_HEAD", node, label, over=over, into=into)
+        reason = {"comment": self.reasons[node]} if node in self.reasons else {}
+        head = self.graph.add("LOOP_HEAD", node, label, over=over, into=into, **reason)
         loop = Loop(head)
         self.graph.behind(head, "CONTINUE")
         self.around.append(loop)
@@ -401,6 +403,13 @@ class Statements(Several):
         if changed and names or lazy and names & bound_names(node.body):
             self.source.refuse(call, f"the body may change what {ast.unparse(call)} goes through",
                                "Take the elements first: list(...).")
+
+    def elements(self, over: ast.expr, form: Form, inner: list[ast.expr]) -> Form:
+        if self._builtin_name(over) not in MAKES_ITERATOR:
+            return form
+        body: list[ast.stmt] = [ast.Expr(part) for part in inner]
+        self._check_unchanged(ast.For(ast.Name("_", ast.Store()), over, body, []), over)
+        return ["call", "list", [form]]
 
     def _changed_names(self, node: ast.For) -> set[str]:
         """Variables whose objects the body changes; "*": a helper method may change anything that it is given."""
@@ -519,8 +528,10 @@ class Statements(Several):
         if not isinstance(node, ast.For) or not self.program.is_concurrent or not self._has_step(node):
             return None
         found = parallel_loop(self, body, number)
-        self.program.judged.append((self.source.at(node), found if isinstance(found, str) else None))
-        return None if isinstance(found, str) else found
+        if isinstance(found, Parallel):
+            return found
+        self.reasons[node] = found
+        return None
 
     def _has_step(self, node: ast.For) -> bool:
         return any(self.waits(statement) for statement in node.body)

@@ -1,0 +1,80 @@
+"""Operations that Python does in a recorded step, because code of an operand's class decides: what they are called, what
+they do, and the node that stands for one in the syntax tree. bypython.py says which operations these are."""
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any, Callable
+
+from ..actions import Action, Options
+from ..unsupported import Unsupported
+from .builtin import FUNCTIONS
+
+BINARY: dict[Any, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.LShift: "<<",
+    ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
+UNARY: dict[Any, str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "inv", ast.Not: "not"}
+COMPARE: dict[Any, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
+                           ast.NotIn: "not in"}
+
+
+def _text(value: Any, conversion: str, spec: str) -> str:
+    shows: dict[str, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii, "": lambda given: given}
+    return format(shows[conversion](value), spec)
+
+
+def _order(keys: list[Any], reverse: Any = False) -> list[int]:
+    """The places of the keys in their order: what is sorted by them stays where it is."""
+    return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
+
+
+DOES: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
+    "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "neg": operator.neg, "pos": operator.pos, "inv": operator.invert, "not": operator.not_, "==": operator.eq,
+    "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text, "order": _order, "item": operator.getitem,
+    "unpack": lambda value: [*value], "index": operator.index,
+    "method": lambda value, name, *args: getattr(value, name)(*args), **{name: function for function, name in FUNCTIONS.items()}}
+DOES.update({f"{sign}=": getattr(operator, f"i{DOES[sign].__name__.rstrip('_')}") for sign in BINARY.values()})
+GIVES: dict[str, type] = {
+    **{name: str for name in ("text", "str", "repr", "ascii", "format", "bin", "hex", "oct", "chr")}, "len": int, "ord": int,
+    **{name: bool for name in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "not", "bool", "any", "all", "isinstance", "callable")}}
+"""Operations that give a text, a number or a truth, whatever their operands are."""
+_CHANGES = (list, dict, set, bytearray)
+_actions: dict[str, Action[..., Any]] = {}
+
+
+class PythonOp(ast.expr):
+    """An operation on values that Python does."""
+
+    _fields = ("operands",)
+    operands: list[ast.expr]
+    operation: str
+    type: Any
+
+
+def _is_record(made: Any) -> bool:
+    return hasattr(made, "__dataclass_fields__") or hasattr(made, "__pydantic_fields_set__") or hasattr(made, "__fields_set__")
+
+
+def _shares(made: Any) -> bool:
+    """Whether what an operation gives holds objects that can change: they would be other ones than the workflow's."""
+    inner = made.values() if isinstance(made, dict) else made if isinstance(made, (list, tuple, set, frozenset)) else ()
+    return any(isinstance(part, _CHANGES) or _is_record(part) or _shares(part) for part in inner)
+
+
+def action_for(operation: str) -> Action[..., Any]:
+    """The action that does the operation."""
+    known = _actions.get(operation)
+    if known is None:
+        does = DOES[operation]
+
+        def run(operands: list[Any]) -> Any:
+            made = does(*operands)
+            if operation not in GIVES and (_is_record(made) or _shares(made)):
+                raise Unsupported(f"{operation} gives objects that can change, and an annotation says that it does not")
+            return made
+        run.__name__ = run.__qualname__ = f"python {operation}"
+        known = _actions[operation] = Action(run, f"heddle.python.{operation}", Options())
+    return known
