@@ -34,6 +34,20 @@ static void print_started(const cli *c, const char *id, bool existed) {
     fflush(stdout);
 }
 
+typedef struct starting {
+    hd_engine *engine;
+    const char *name;
+    hd_value input;
+    const hd_start_options *options;
+    char *id;
+} starting;
+
+/* Runs again if another program has started the instance meanwhile, and then finds it. */
+static hd_status start_once(hd_tx *tx, void *ctx) {
+    starting *s = ctx;
+    return hd_workflow_start_in(s->engine, tx, s->name, s->input, s->options, s->id);
+}
+
 static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
     cli *c = f->s.c;
     hd_value input = hd_object(), ir;
@@ -43,15 +57,15 @@ static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
         failed = store_json(&f->s, "INPUT", c->operands[2], &input);
     if (!failed) failed = flow_latest(f, c->operands[1], &ir);
     if (failed) return failed;
-    hd_status status = hd_workflow_start(f->engine, c->operands[1], input, &options, id);
+    starting s = { f->engine, c->operands[1], input, &options, id };
+    hd_status status = hd_transact(f->s.rt, start_once, &s);
     if (status && status != HD_EXISTS) {
         if (status == HD_MISMATCH || status == HD_USAGE)
             return cli_fail(c, CLI_INPUT, NULL, "%s", hd_runtime_error(f->s.rt)->message);
         return store_fail(&f->s, status, c->operands[1]);
     }
-    failed = flow_sync(f, id);
-    if (!failed && !option_given(c, "await")) print_started(c, id, status == HD_EXISTS);
-    return failed;
+    if (!option_given(c, "await")) print_started(c, id, status == HD_EXISTS);
+    return CLI_OK;
 }
 
 static int run(cli *c) {

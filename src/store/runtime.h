@@ -159,6 +159,9 @@ void runtime_unwatch(hd_runtime *rt, int fd);
 /* Pumps and waits until done(ctx), whatever else there is to do. */
 hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);
 
+/* A commit was refused, and no function of the program is told of it: that is logged, and the next sync or the close
+ * returns the status. `cell` is what it had read and another writer has changed; none: not known. */
+void runtime_refused(hd_runtime *rt, hd_cell cell, hd_status status);
 /* As hd_runtime_sync, but `untold` stays for the program's own call of that. */
 hd_status runtime_sync(hd_runtime *rt);
 

@@ -231,20 +231,21 @@ static bool is_news(hd_runtime *rt, hd_cell cell) {
     return rt->untold_of.count < UNTOLD_MAX;
 }
 
-/* A commit of the program whose verdict it did not ask for. A refusal is logged, and the next sync or the
- * close returns it. */
-static void settle_untold(void *ctx, commit *c, hd_status status) {
-    hd_runtime *rt = ctx;
+void runtime_refused(hd_runtime *rt, hd_cell cell, hd_status status) {
     char name[256] = "";
-    if (!status) return;
     if (!rt->untold) rt->untold = status;
-    hd_cell cell = overtaken(&rt->r, c);
     if (!is_news(rt, cell)) return;
     (void)vec_push(&rt->env, &rt->untold_of, cell.id);
     if (cell.id) hd_cell_print(rt, cell, name, sizeof name);
     bool again = hd_status_class(status) == HD_CLASS_STALE;
     env_log(&rt->env, HD_LOG_WARN, "a commit was refused: %s%s%s%s", hd_status_text(status),
             cell.id ? ": " : "", name, again ? " (hd_transact would run it again)" : "");
+}
+
+/* A commit of the program whose verdict it did not ask for. */
+static void settle_untold(void *ctx, commit *c, hd_status status) {
+    hd_runtime *rt = ctx;
+    if (status) runtime_refused(rt, overtaken(&rt->r, c), status);
 }
 
 SELDOM static hd_status commit_otherwise(hd_tx *tx, hd_verdict_fn fn, void *ctx) {

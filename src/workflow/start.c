@@ -168,13 +168,19 @@ static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value 
     return status;
 }
 
+/* A start with a key claims one thing, that the document is absent. If that is stale, another program has made the
+ * instance meanwhile, and it is the one of this start, too. Any other refusal is told by the next sync. */
+static void keyed_is_settled(hd_status status, void *rt) {
+    if (status && status != HD_STALE) runtime_refused(rt, (hd_cell){ 0 }, status);
+}
+
 static hd_status commit_queued(hd_engine *e, const char *id, hd_value record, bool keyed) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(e->rt, &tx);
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
     status = write_queued(e, tx, id, record, keyed);
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
+    if (!status) return hd_tx_commit(tx, keyed ? keyed_is_settled : NULL, e->rt);
     hd_tx_abort(tx);
     return status;
 }

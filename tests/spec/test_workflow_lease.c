@@ -142,6 +142,35 @@ static void what_one_that_stands_by_starts_runs_in_the_active_one(void **state) 
     assert_int_equal(stats.finished, 0);
 }
 
+/* Two programs start with one key at once: neither sees the other's start, and no sync fails for it (pump_both). */
+static void race_of_starts(hd_engine *first, hd_engine *then) {
+    register_nodes("w",
+                   "{'id':'a','kind':'ACTION','action':'count','into':['name','r']},{'id':'out','"
+                   "kind':'RETURN','value':['name','r']}",
+                   "['in','a'],['a','out']");
+    pump_both();
+    hd_start_options keyed = { .key = "one" };
+    assert_int_equal(hd_workflow_start(first, "w", hd_object(), &keyed, id), HD_OK);
+    assert_int_equal(hd_workflow_start(then, "w", hd_object(), &keyed, id), HD_OK);
+    pump_both();
+    assert_string_equal(status_in(engine, rt), "done");
+    assert_string_equal(status_in(engine2, rt2), "done");
+    assert_int_equal(calls, 1);
+}
+static void the_active_one_wins_the_race_of_two_starts(void **state) {
+    race_of_starts(engine, engine2);
+}
+static void one_that_stands_by_wins_the_race_of_two_starts(void **state) {
+    hd_start_options keyed = { .key = "two" };
+    race_of_starts(engine2, engine);
+    assert_int_equal(hd_workflow_start(engine, "w", hd_object(), &keyed, id), HD_OK);
+    assert_int_equal(hd_workflow_start(engine2, "w", hd_object(), &keyed, id), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt2), HD_OK); /* its commit reaches the store first */
+    pump_both();
+    assert_string_equal(status_in(engine, rt), "done");
+    assert_int_equal(calls, 2);
+}
+
 static void messages_of_one_that_stands_by_reach_the_instance_once(void **state) {
     hd_value result;
     register_wait();
@@ -347,6 +376,8 @@ int main(void) {
         IN_A_WORLD(the_first_engine_of_a_space_is_active),
         IN_A_WORLD(a_transaction_that_the_close_ends_starts_a_workflow),
         IN_A_WORLD(what_one_that_stands_by_starts_runs_in_the_active_one),
+        IN_A_WORLD(the_active_one_wins_the_race_of_two_starts),
+        IN_A_WORLD(one_that_stands_by_wins_the_race_of_two_starts),
         IN_A_WORLD(messages_of_one_that_stands_by_reach_the_instance_once),
         IN_A_WORLD(messages_are_gone_when_they_are_answered),
         IN_A_WORLD(another_goes_on_when_the_active_one_is_closed),
