@@ -85,7 +85,7 @@ typedef struct program {
 
 static void visit_program(void *ctx, const char *path, pid_t pid) {
     const program *p = ctx;
-    live l = { .c = p->c, .file = p->file, .quiet = true };
+    live l = { .c = p->c, .file = p->file, .quiet = pid != 0 };
     snprintf(l.path, sizeof l.path, "%s", path);
     if (!open_heap(&l)) p->fn(&l, pid, p->ctx);
     live_close(&l);
@@ -94,6 +94,11 @@ static void visit_program(void *ctx, const char *path, pid_t pid) {
 void live_each_program(cli *c, const char *file, live_program_fn fn, void *ctx) {
     program p = { c, file, fn, ctx };
     live_each(file, visit_program, &p);
+}
+
+void live_one_program(cli *c, const char *file, const char *path, live_program_fn fn, void *ctx) {
+    program p = { c, file, fn, ctx };
+    visit_program(&p, path, 0);
 }
 
 /* "4711 (shop), 4712 (heddle demo)": which programs there are to choose from. */

@@ -43,6 +43,9 @@ int live_ask_gently(live *l, const char *ask, hd_value more, hd_value *out, bool
 /* Calls fn for each program that serves the file, opened for questions; one that cannot be asked is left out. */
 typedef void (*live_program_fn)(live *l, pid_t pid, void *ctx);
 void live_each_program(cli *c, const char *file, live_program_fn fn, void *ctx);
+/* The same for the one program that serves the socket, for commands with an option of that name; its pid is 0.
+ * Where none does, that is said. */
+void live_one_program(cli *c, const char *file, const char *path, live_program_fn fn, void *ctx);
 
 /* Programs that serve a file now. Sockets of dead ones are removed on the way. */
 typedef void (*live_fn)(void *ctx, const char *path, pid_t pid);

@@ -105,7 +105,11 @@ const command command_workflow_show = {
         "store has a line that names it. A name like \"charge #pay\" is the "
         "action and the node: other commands want the node. With --json the instance's "
         "document, with its id.",
-    .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
+    .options =
+        (const cli_option[]){
+            OPTION_SPACE,
+            { "socket", "PATH", "of the program that runs it, if it is not beside the store" },
+            { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){ { "heddle workflow show shop.db checkout/order-17", "one instance" },
                                { NULL, NULL } },

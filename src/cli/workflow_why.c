@@ -8,6 +8,7 @@
 #include "cli/live.h"
 #include "cli/nearest.h"
 #include "cli/output.h"
+#include "cli/parse.h"
 #include "cli/shown.h"
 #include "cli/workflow.h"
 #include "workflow/open_record.h"
@@ -91,7 +92,9 @@ static void ask_one(live *l, pid_t pid, void *ctx) {
 
 static hd_value ask_program(question *q) {
     asking w = { .q = q };
-    live_each_program(q->f.s.c, q->f.s.file, ask_one, &w);
+    const char *path = option_text(q->f.s.c, "socket");
+    if (path) live_one_program(q->f.s.c, q->f.s.file, path, ask_one, &w);
+    else live_each_program(q->f.s.c, q->f.s.file, ask_one, &w);
     return w.said;
 }
 
