@@ -344,12 +344,15 @@ static void schedules_survive_a_restart(void **state) {
     int all = 0;
     hd_runtime *rt2;
     hd_engine *engine2;
+    hd_schedule hourly = { .name = "s", .workflow = "job", .cron = "@hourly" };
+    hd_schedule soon = { .name = "s", .workflow = "job", .every_s = 0.5 };
     close_store();
-    folder_file(file, sizeof file, "schedule.db");
+    folder_store(file, sizeof file, "schedule.db");
     where = file;
+    real_time = lab_on_server();
     open_store();
     register_jobs();
-    put_schedule(&(hd_schedule){ .name = "s", .workflow = "job", .cron = "@hourly" });
+    put_schedule(real_time ? &soon : &hourly);
     close_store();
     open_store();
     lab_env_advance_ms(env, HOUR);
@@ -368,6 +371,7 @@ static void schedules_survive_a_restart(void **state) {
     close_store();
     folder_remove_store(file);
     where = NULL;
+    real_time = false;
     open_store();
 }
 
