@@ -109,11 +109,12 @@ static ev f_format(world *w, ev self, const ev *a, const call *c) {
     return ev_format(w, a[0], arg_given(a[1]) ? a[1] : w->empty_str);
 }
 
-/* What is above a class that nothing has declared is not known; a record is none of the built-in classes, though. */
+/* What is above a class that nothing has declared is not known. A record is none of the built-in classes, though, but for
+ * tuple: a named tuple with operators of its own crosses as a record. */
 static int check_class(world *w, ev v, uint32_t of) {
     if (class_is(w->classes, ev_class(v), of)) return 1;
     bool known = !(ev_flags(w->classes, v) & CLASS_OWN_BASES) ||
-                 (v.kind == EV_RECORD && of < CLASS_BUILTIN_COUNT);
+                 (v.kind == EV_RECORD && of < CLASS_BUILTIN_COUNT && of != CLASS_tuple);
     return known ? 0 : (raise_own(w, v.o->class_, "isinstance()"), -1);
 }
 
@@ -185,7 +186,7 @@ static ev f_sum(world *w, ev self, const ev *a, const call *c) {
     bool narrow = total.kind == EV_INT;
     ARGUMENTS;
     if (ev_failed(it)) return it;
-    if (total.kind == EV_STR)
+    if (ev_bare(total).kind == EV_STR)
         return raise_f(w, CLASS_TypeError, "sum() can't sum strings [use ''.join(seq) instead]");
     if (total.kind == EV_BYTES)
         return raise_f(w, CLASS_TypeError, "sum() can't sum bytes [use b''.join(seq) instead]");

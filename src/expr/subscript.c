@@ -383,6 +383,9 @@ static ev range_attr(const range *r, const text *name) {
     return text_is(name, "step") ? ev_int(r->step) : ev_unbound();
 }
 
+/* A combination of flags may have no name, which is encoded as an empty one. */
+static ev enum_name(ev v) { return v.enumer->name.text->count ? v.enumer->name : ev_none(); }
+
 ev attr_get(world *w, ev v, ev name) {
     ev found = ev_unbound();
     assert(name.kind == EV_STR);
@@ -391,7 +394,7 @@ ev attr_get(world *w, ev v, ev name) {
     else if (v.kind == EV_TUPLE) found = tuple_attr(w, v, name.text);
     else if (v.kind == EV_RANGE) found = range_attr(v.range, name.text);
     else if (ev_is_number(v)) found = number_attr(v, name.text);
-    else if (v.kind == EV_ENUM && text_is(name.text, "name")) found = v.enumer->name;
+    else if (v.kind == EV_ENUM && text_is(name.text, "name")) found = enum_name(v);
     else if (v.kind == EV_ENUM && text_is(name.text, "value")) found = v.enumer->value;
     else if (v.kind == EV_TYPE && text_is(name.text, "__name__"))
         return text_of_ascii(w, class_shown(class_of(w->classes, (uint32_t)v.i)));

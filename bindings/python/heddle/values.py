@@ -210,9 +210,7 @@ def encode(v: Any) -> Optional[Encoded]:
     if isinstance(v, BaseException):
         return encode_error(v)
     if _is_enum(cls):
-        if v.name is None:
-            return None  # a combination of flags without a name
-        return "$enum", remember_class(cls), {"name": v.name, "value": v.value}
+        return "$enum", remember_class(cls), {"name": v.name or "", "value": v.value}  # flags may have no name
     if is_named_tuple(cls):
         if operators.is_plain_tuple(cls):
             return "$tuple", list(v), {"class": remember_class(cls)}

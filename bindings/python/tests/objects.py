@@ -208,7 +208,7 @@ OBJECTS: dict[str, list[str]] = {
     "uuid.UUID": ["uuid.UUID(int=1)", "uuid.UUID(int=2)"], "Path": ["Path('a/b')", "Path('.')"],
     "Fraction": ["Fraction(0)", "Fraction(1, 2)", "Fraction(1)"], "frozenset": ["frozenset()", "frozenset({1, 2})"],
     "Rank": ["Rank.LOW", "Rank.HIGH"], "Zero": ["Zero.NONE"], "Kind": ["Kind.A", "Kind.EMPTY"], "Word": ["Word.A"],
-    "Perm": ["Perm.R", "Perm.W"], "Bits": ["Bits.ONE"], "Told": ["Told.X"], "Odd": ["Odd.X"], "Same": ["Same.X"],
+    "Perm": ["Perm.R", "Perm.W", "Perm(0)", "Perm(3)"], "Bits": ["Bits.ONE"], "Told": ["Told.X"], "Odd": ["Odd.X"], "Same": ["Same.X"],
     "Shade": ["Shade(1)"], "OwnPair": ["OwnPair(1)"], "Both": ["Both(1)"], "Heir": ["Heir(1, 2)", "Heir(1, 3)"],
     **{name: [f"{name}(1)", f"{name}(2)", f"{name}(0)"] for name in (
         "Plain", "Ice", "Truth", "Sized", "Part", "Hidden", "Equal", "Shown", "Ordered", "Bag", "Prop", "ById", "Hashed", "OwnHash",

@@ -23,6 +23,10 @@ REFUSED = [
     ("x = «lambda: 3»", "a lambda", "helper method"),
     ("x = «(i for i in [1])»", "a generator", "Write a list"),
     ("x = sum«(await echo(i) for i in [1])»", "a generator that waits", "Write a list"),
+    ("for x in «map(int, ['1', 'a'])»:\n    await echo(x)", "computes an element when its turn", "Write a list"),
+    ("for x in «(1 // y for y in [1, 0])»:\n    await echo(x)", "computes an element when its turn", "Write a list"),
+    ("for i, x in enumerate(«filter(str.upper, ['1'])»):\n    await echo(x)", "computes an element when its turn", "Write a list"),
+    ("x = [await echo(y) for y, z in zip(«map(int, '12')», [1])]", "computes an element when its turn", "Write a list"),
     ("«echo(3)»", "not awaited", "`await`"),
     ("x = [«echo(3)»]", "not awaited", "asyncio.gather"),
     ("x = «ordinary(3)»", "ordinary function", "@action"),
@@ -74,7 +78,7 @@ REFUSED = [
     ("async with asyncio.TaskGroup() as g:\n    x = «g»", "no value", "g.create_task"),
     ("async with asyncio.TaskGroup() as g:\n    «g.create_task(3)»", "takes a call", "create_task(charge"),
     ("x = 1\nasync with asyncio.timeout(1):\n    del «x»", "a variable is deleted", "Set it to None"),
-    ("k = 1\nfor a in «(v * k for v in [1, 2])»:\n    k = 2", "may change", "list("),
+    ("k = 1\nfor a in «(v * k for v in [1, 2])»:\n    k = 2", "computes an element", "Write a list"),
     ("xs = [1]\nys = xs\nfor a, b in «zip(xs, xs)»:\n    ys.append(a)", "may change", "list("),
     ("x = «echo(1)»\nreturn x", "not awaited", "`await`"),
     ("x = [«asyncio.sleep(1)»]\nawait asyncio.gather(*x)", "kept to be awaited", "Await it here"),
@@ -273,7 +277,7 @@ async def order() -> Order:
     ("return (await order()) or 3", "7:17", "whether a Order is true, code of that class says"),
     ("o = await order()\nreturn sum(o)", "8:16", "sum() of a Order runs code of that class"),
     ("p = Path('a')\nreturn p.exists()", "8:16", "exists() of a Path runs code of that class"),
-    ("d = datetime(2026, 1, 1)\nreturn 1 < d < 3", "8:16", "a chain of comparisons with an object whose class has code for them"),
+    ("d = datetime(2026, 1, 1)\nreturn 1 < datetime(2026, 1, 1) < d", "8:16", "a chain of comparisons with an object whose class has code for them"),
 ])
 def test_what_code_of_a_class_says_and_no_step_can_do(body, position, reason):
     names = twin.module_of(OWN, heddle)

@@ -273,11 +273,18 @@ class _Rewriter(ast.NodeTransformer):
         for i, op in enumerate(node.ops):
             if not self._compares(op, parts[i], parts[i + 1]):
                 continue
+            if len(node.ops) > 1 and all(self._is_again(part) for part in parts[1:-1]):
+                pairs = [ast.copy_location(ast.Compare(parts[k], [op], [parts[k + 1]]), node) for k, op in enumerate(node.ops)]
+                return ast.copy_location(ast.BoolOp(ast.And(), [self.visit_Compare(pair) for pair in pairs]), node)
             if len(node.ops) > 1:
                 self.source.refuse(node, "a chain of comparisons with an object whose class has code for them",
-                                   "Write the comparisons one by one, with `and` in between.")
+                                   "Give what stands in the middle a name before, or write the comparisons one by one.")
             return self._op(COMPARE[type(op)], parts, node)
         return node
+
+    def _is_again(self, node: ast.expr) -> bool:
+        """Whether it may be evaluated twice."""
+        return isinstance(node, (ast.Name, ast.Constant)) or isinstance(node, ast.Attribute) and self.types.scope.peek(node) is not None
 
     def _compares(self, op: ast.cmpop, a: ast.expr, b: ast.expr) -> bool:
         if isinstance(op, (ast.Is, ast.IsNot)):
@@ -316,10 +323,12 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         found = self.types.of(node)
         self.generic_visit(node)
-        cls = _decides(self.types.of(node.value), "own_operators")
-        if cls is not None and isinstance(node.ctx, ast.Load) and _is_fixed(self.types.of(node.value)) and \
-                not isinstance(node.slice, ast.Slice):
-            return self._op("item", [node.value, node.slice], node, found)
+        cls = _decides(self.types.of(node.value), "own_calls")
+        if cls is not None and isinstance(node.ctx, ast.Load) and _is_fixed(self.types.of(node.value)):
+            if not isinstance(node.slice, ast.Slice):
+                return self._op("item", [node.value, node.slice], node, found)
+            ends = [part or ast.copy_location(ast.Constant(None), node) for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+            return self._op("slice", [node.value, *ends], node, found)
         bounds = [part for part in (node.slice.lower, node.slice.upper, node.slice.step) if part is not None] if isinstance(
             node.slice, ast.Slice) else []
         if isinstance(node.slice, ast.Slice):
@@ -389,7 +398,7 @@ class _Rewriter(ast.NodeTransformer):
             if made is not None:
                 return made
         self.generic_visit(node)
-        if name in _LAZY and name != "range":
+        if name in _LAZY and name != "range" or name in ("list", "tuple", "set"):
             begin = 1 if name in ("map", "filter") else 0
             node.args[begin:] = [self._many(arg) for arg in node.args[begin:]]
         if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda)) for arg in node.args):
@@ -404,8 +413,9 @@ class _Rewriter(ast.NodeTransformer):
             name in _OF_MANY or name in _MAKES else "own_calls"
         cls = self._kind(*node.args, says=says, any_of=name in GIVES)
         each = element(self.types.of(node.args[0])) if node.args else None
-        if name == "set" and cls is None and _decides(each, "own_equal") and _is_sure(each, "own_equal"):
-            self._refuse(node, "set()", _decides(each, "own_equal"))
+        for what in ("own_equal", "own_operators") if name == "set" and cls is None else ():
+            if _decides(each, what) and _is_sure(each, what):
+                self._refuse(node, "set()", _decides(each, what))
         if name in _TEXTS and cls is None:
             cls = next((c for c in (_within(self.types.of(arg), says) for arg in node.args) if c), None)
         if name in ("map", "filter") and len(node.args) > 1 and any(
@@ -503,8 +513,12 @@ class _Rewriter(ast.NodeTransformer):
         name = function.attr
         each = _decides(element(owner), "own_operators") if isinstance(owner, Of) else None
         operands = [function.value, ast.Constant(name), *node.args]
-        if owner is str and name == "join" and node.args and _has_step(node.args[0]):
-            node.args[0] = _as_list(node.args[0])
+        if owner is str and name == "join" and node.args:
+            part = element(self.types.of(node.args[0]))
+            if _has_step(node.args[0]) or _decides(part, "own_calls"):
+                node.args[0] = operands[2] = _as_list(node.args[0])
+            if _decides(part, "own_calls") and _is_fixed(part):
+                return self._op("method", operands, node, str)
         if owner is str and name == "format" and any(_decides(self.types.of(arg), "own_text") or _within(self.types.of(arg), "own_text")
                                                      for arg in node.args) and not node.keywords:
             return self._op("method", operands, node, str)

@@ -35,6 +35,7 @@ DOES: dict[str, Callable[..., Any]] = {
     "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text, "order": _order, "item": operator.getitem,
     "unpack": lambda value: [*value], "index": operator.index,
+    "slice": lambda value, begin, end, step: value[begin:end:step],
     "method": lambda value, name, *args: getattr(value, name)(*args), **{name: function for function, name in FUNCTIONS.items()}}
 DOES.update({f"{sign}=": getattr(operator, f"i{DOES[sign].__name__.rstrip('_')}") for sign in BINARY.values()})
 GIVES: dict[str, type] = {

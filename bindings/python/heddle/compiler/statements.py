@@ -344,10 +344,7 @@ class Statements(Several):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "values") \
                 and not call.args and self._may_change(node):
             return self._view(node, call.func)
-        form = self._generator(call) if isinstance(call, ast.GeneratorExp) else self.expr(call)
-        if isinstance(call, ast.GeneratorExp):
-            form = ["call", "list", [form]]
-        return form, self.target(node.target), []
+        return self.expr(call), self.target(node.target), []
 
     def _builtin_name(self, node: ast.expr) -> Optional[str]:
         if not isinstance(node, ast.Call):
@@ -397,12 +394,26 @@ class Statements(Several):
 
     def _check_unchanged(self, node: ast.For, call: ast.expr) -> None:
         """zip() and its like look at their lists while the loop runs; the engine takes their elements at the start."""
+        lazily = self._computed(call)
+        if lazily is not None:
+            self.source.refuse(lazily, f"{ast.unparse(lazily)} computes an element when its turn in the loop comes",
+                               "Write a list, which has all of them before the loop begins: [... for ... in ...].")
         names = {n.id for n in walk(call) if isinstance(n, ast.Name) and self.scope.variable(n.id) is not None}
-        lazy = any(isinstance(part, (ast.GeneratorExp, ast.Lambda)) for part in walk(call))
         changed = {name for name in self._changed_names(node) if name in names or not self._is_private(name)}
-        if changed and names or lazy and names & bound_names(node.body):
+        if changed and names:
             self.source.refuse(call, f"the body may change what {ast.unparse(call)} goes through",
                                "Take the elements first: list(...).")
+
+    def _computed(self, call: ast.expr) -> Optional[ast.expr]:
+        """What runs code for each element; None: there is no such thing."""
+        name = self._builtin_name(call)
+        if isinstance(call, ast.GeneratorExp):
+            return call
+        if not isinstance(call, ast.Call) or name not in MAKES_ITERATOR:
+            return None
+        if name in ("map", "filter") and not (call.args and isinstance(call.args[0], ast.Constant)):
+            return call
+        return next((part for part in map(self._computed, call.args) if part is not None), None)
 
     def elements(self, over: ast.expr, form: Form, inner: list[ast.expr]) -> Form:
         if self._builtin_name(over) not in MAKES_ITERATOR:
