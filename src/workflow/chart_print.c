@@ -62,10 +62,12 @@ void chart_print_text(const chart *c, chart_text *out) {
 
 /* ---- Mermaid */
 
-/* Mermaid ends a label at a quote, and takes #quot; for one. */
+/* Mermaid ends a label at a quote; it takes #quot;, #35; and &lt; for characters. */
 static void put_mermaid(chart_text *t, const char *chars) {
     for (const char *c = chars; *c; c++) {
         if (*c == '"') chart_put(t, "#quot;");
+        else if (*c == '#') chart_put(t, "#35;");
+        else if (*c == '&') chart_put(t, "&amp;");
         else if (*c == '<') chart_put(t, "&lt;");
         else chart_put(t, "%c", (unsigned char)*c < 0x20 ? '?' : *c);
     }

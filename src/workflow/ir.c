@@ -107,7 +107,10 @@ static hd_status read_node(ir_reader *r, size_t index, hd_value v) {
     char path[128];
     plan_node *n;
     snprintf(path, sizeof path, "/functions/%s/nodes/%zu", r->d.f->name, index);
-    if (!ir_is_name(hd_value_at(v, "id"))) return ir_refuse(r, path, "a node has an \"id\"");
+    if (!ir_is_name(hd_value_at(v, "id")))
+        return ir_refuse(r, path,
+                         "a node has an \"id\" of 1 to %d bytes, without control characters",
+                         IR_NAME_MAX);
     size_t length;
     const char *id = hd_value_text(hd_value_at(v, "id"), &length);
     if (find_id(r, id, length) != PLAN_NONE) return ir_refuse(r, path, "a second node \"%s\"", id);

@@ -41,9 +41,15 @@ void pool_leave(runtime_object *self) {
 void runtime_woken(runtime_object *self) {
     if (!is_set(self->on_work) || self->woken) return;
     self->woken = true;
+    PyObject *type, *e, *traceback; /* of a call that has failed: on_work must not see it */
+    PyErr_Fetch(&type, &e, &traceback);
     PyObject *answer = PyObject_CallNoArgs(self->on_work);
-    if (!answer) PyErr_WriteUnraisable(self->on_work);
+    if (!answer) {
+        PyErr_WriteUnraisable(self->on_work);
+        self->woken = false; /* the next call tries again: nothing else would wake the program */
+    }
     Py_XDECREF(answer);
+    PyErr_Restore(type, e, traceback);
 }
 
 /* ---- Callbacks --------------------------------------------------------------------------- */

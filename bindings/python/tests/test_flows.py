@@ -483,3 +483,18 @@ def test_the_result_of_an_instance_that_is_not_there():
             with pytest.raises(heddle.FailedError, match="there is no instance nope/1"):
                 await store.handle("nope/1").result()
     asyncio.run(main())
+
+
+def test_a_payload_that_cannot_cross_is_refused_and_the_store_goes_on():
+    wait = Flow("w", [], [{"id": "wait", "kind": "WAIT", "signal": "go", "into": ["name", "r"]}, give()])
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(wait)
+            for bad in (object(), {"a": [object()]}, 2**70):
+                with pytest.raises(TypeError, match="cannot cross"):
+                    await handle.signal("go", bad)
+            await handle.signal("go", {1: (2,)})
+            return await asyncio.wait_for(handle.result(), 60)
+
+    assert asyncio.run(main()) == {1: (2,)}
