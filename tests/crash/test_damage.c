@@ -423,6 +423,52 @@ static void repair_says_what_it_cannot_restore(void **state) {
     lab_disk_free(disk);
 }
 
+/* A log row up to the checkpoint whose hash is right, and whose commit has no session; the sequence number at which the
+ * log begins. */
+static void damage_history(lab_disk *disk) {
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READWRITE, lab_disk_vfs(disk)), 0);
+    int64_t row = db_number(db, "select value / 2 from meta where key = 'checkpoint'");
+    char *body = log_body(db, row), *session = strstr(body, "\"sessions\"");
+    assert_non_null(session);
+    session[1] = 'S';
+    assert_true(db_number(db, "select value from meta where key = 'checkpoint'") > row);
+    assert_int_equal(sqlite3_exec(db,
+                                  "delete from log where row ="
+                                  " (select value / 2 from meta where key = 'checkpoint')",
+                                  NULL, NULL, NULL),
+                     0);
+    add_log_row(db, row, body);
+    free(body);
+    sqlite3_close(db);
+}
+static void damage_floor(lab_disk *disk) {
+    assert_int_equal(run_sql(disk, "update space set floor = checkpoint + 10"), 0);
+}
+
+/* What repair calls in order is in order for check. */
+static void repair_does_not_overlook_what_check_finds(void **state) {
+    void (*const damages[])(lab_disk *) = { damage_history, damage_floor };
+    for (int i = 0; i < 2; i++) {
+        lab_disk *disk = make_file(true);
+        repaired first = { 0 }, then = { 0 };
+        seen now = { 0 };
+        damages[i](disk);
+        assert_int_equal(check_file(disk), HD_CORRUPT);
+        assert_int_equal(repair(disk, false, &first), HD_CORRUPT);
+        assert_true(first.not_restored > 0);
+        assert_int_equal(repair(disk, true, &then), HD_OK);
+        assert_int_equal(then.removed, 1);
+        assert_int_equal(then.not_restored, 0);
+        assert_int_equal(check_file(disk), HD_OK);
+        hd_runtime *rt = open_on(disk, true);
+        read_all(rt, UINT32_MAX, &now);
+        hd_close(rt);
+        assert_int_equal(now.right, DOCS);
+        lab_disk_free(disk);
+    }
+}
+
 /* Changes every copy of d15's name in rows of the table, not in indexes, and as much of what follows. */
 static void damage_name(lab_disk *disk, size_t length) {
     static const char before[] = "mainspaced15"; /* space, scope, instance, id */
@@ -504,6 +550,7 @@ static void repair_never_makes_damage_look_good(void **state) {
         hd_status status = repair(disk, drop, &r);
         seen now = { 0 };
         hd_runtime *rt;
+        if (!status) assert_int_equal(check_file(disk), HD_OK);
         if (drop) assert_true(status || r.removed || r.restored || !check_file(disk));
         else if (!try_open(disk, true, &rt)) {
             read_all(rt, UINT32_MAX, &now);
@@ -524,6 +571,7 @@ int main(void) {
         cmocka_unit_test(a_commit_with_two_entries_for_a_document_is_damage),
         cmocka_unit_test(repair_restores_documents_that_the_log_has),
         cmocka_unit_test(repair_says_what_it_cannot_restore),
+        cmocka_unit_test(repair_does_not_overlook_what_check_finds),
         cmocka_unit_test(repair_finds_a_damaged_name_in_the_index),
         cmocka_unit_test(repair_keeps_the_name_of_a_row_whose_large_value_is_damaged),
         cmocka_unit_test(repair_never_makes_damage_look_good),

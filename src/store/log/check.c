@@ -342,17 +342,37 @@ static void checking_fini(checking *k) {
     vec_fini(&k->env, &k->replayed);
     vec_fini(&k->env, &k->spaces);
     tail_fini(&k->docs);
-    if (k->store) k->store->ops->close(k->store);
-    if (k->heap) hd_heap_close(k->heap);
 }
 
-static hd_status check_inside(checking *k, hd_error *error) {
-    log_store *s = k->store;
+hd_status log_check_inside(log_store *s, hd_heap *heap, hd_check_fn fn, void *ctx) {
+    checking k = { .env = s->env, .store = s, .heap = heap, .fn = fn, .ctx = ctx };
+    tail_init(&k.docs, &k.env);
+    hd_status status = check_all(&k);
+    if (!status) status = learn_as_writer(&k);
+    if (status == HD_CORRUPT) finding(&k, "%s", log_store_words(s, HD_CORRUPT));
+    if (!status && k.findings) status = HD_CORRUPT;
+    checking_fini(&k);
+    return status;
+}
+
+typedef struct counting {
+    hd_check_fn fn;
+    void *ctx;
+    uint64_t findings;
+} counting;
+
+static void count_finding(const char *line, void *ctx) {
+    counting *c = ctx;
+    c->findings++;
+    if (c->fn) c->fn(line, c->ctx);
+}
+
+static hd_status check_open(log_store *s, hd_heap *heap, counting *c, hd_error *error) {
     assert(!s->ops->in_transaction(s));
     hd_status status = s->ops->begin_read(s);
-    if (!status) status = check_all(k);
-    if (!status) status = learn_as_writer(k);
-    if (status == HD_CORRUPT) finding(k, "%s", log_store_words(s, HD_CORRUPT));
+    if (!status) status = log_check_inside(s, heap, count_finding, c);
+    if (status == HD_CORRUPT)
+        env_error(error, status, "%s: %llu findings", s->shown, (unsigned long long)c->findings);
     else if (status) log_store_failure(s, status, "checking", error);
     s->ops->rollback(s);
     return status;
@@ -360,17 +380,16 @@ static hd_status check_inside(checking *k, hd_error *error) {
 
 hd_status log_check(const log_backend *backend, const char *name, const hd_options *options,
                     hd_check_fn fn, void *ctx, hd_error *error) {
-    checking k = { .env = env_copy(options ? options->env : NULL), .fn = fn, .ctx = ctx };
+    hd_env env = env_copy(options ? options->env : NULL);
     hd_options o = { .vfs = options ? options->vfs : NULL, .read_only = true, .must_exist = true };
     hd_limits widest = { HEAP_DEPTH_MAX, SIZE_MAX }; /* whatever programs have written */
-    tail_init(&k.docs, &k.env);
-    hd_status status = backend->open(name, &o, &k.env, LOG_CHECKING, &k.store, error);
-    if (!status) status = hd_heap_open(&k.env, &widest, &k.heap);
-    if (!status) status = check_inside(&k, error);
-    if (!status && k.findings) status = HD_CORRUPT;
-    if (status == HD_CORRUPT && k.findings)
-        env_error(error, status, "%s: %llu findings", k.store->shown,
-                  (unsigned long long)k.findings);
-    checking_fini(&k);
+    counting c = { fn, ctx, 0 };
+    log_store *s = NULL;
+    hd_heap *heap = NULL;
+    hd_status status = backend->open(name, &o, &env, LOG_CHECKING, &s, error);
+    if (!status) status = hd_heap_open(&env, &widest, &heap);
+    if (!status) status = check_open(s, heap, &c, error);
+    if (s) s->ops->close(s);
+    if (heap) hd_heap_close(heap);
     return status;
 }

@@ -8,9 +8,13 @@
  *               hash of the row tells whether the other is as it was written.
  *     the rest  rows of sessions and readers are of programs that run: malformed ones go.
  *
+ * Then all of it is checked, as `heddle db check` does: what is still wrong is told as not restored. If the program
+ * allows it (`drop`), rows up to the checkpoint go before that is told.
+ *
  * Everything happens in one transaction. Nothing that is not proved to be right is written with a new
  * hash. */
 #include "base/env.h"
+#include "store/log/check.h"
 #include "store/log/fold.h"
 #include "store/sqlite/backend.h"
 #include "store/sqlite/store.h"
@@ -508,13 +512,38 @@ static hd_status remove_orphans(repairing *r) {
     return status;
 }
 
-/* As a writer would: there may be something that is not repaired above. */
-static hd_status try_to_open(repairing *r) {
-    hd_status status = writer_learn(&r->w);
-    if (status != HD_CORRUPT) return status;
+static void note_left(const char *finding, void *ctx) {
+    repairing *r = ctx;
     r->lost++;
-    say(r, "not restored: %s", r->w.store->damage[0] ? r->w.store->damage : "rows about spaces");
-    return HD_OK;
+    say(r, "not restored: %s", finding);
+}
+
+static hd_status check_again(repairing *r) {
+    hd_status status = log_check_inside(r->w.store, r->w.heap, note_left, r);
+    return status == HD_CORRUPT ? HD_OK : status;
+}
+
+/* All documents are in order by now, and no program needs the rows up to the checkpoint. */
+static hd_status drop_history(repairing *r) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "delete from log where row <= %llu",
+             (unsigned long long)r->checkpoint);
+    hd_status status = remove_rows(r, sql, "log rows, which were history only");
+    if (!status) status = file_exec(&r->store.file, floors_sql);
+    return status ? status : file_exec(&r->store.file, kept_sql);
+}
+
+/* There may be something that is not repaired above: log rows that say what cannot be, under a hash that is right. */
+static hd_status check_what_is_left(repairing *r) {
+    hd_check_fn fn = r->fn;
+    if (!r->drop) return check_again(r);
+    r->fn = NULL; /* what goes with the history is not told as left */
+    hd_status status = check_again(r);
+    r->fn = fn;
+    if (status || !r->lost) return status;
+    r->lost = 0;
+    status = drop_history(r);
+    return status ? status : check_again(r);
 }
 
 static hd_status repair_all(repairing *r) {
@@ -530,7 +559,7 @@ static hd_status repair_all(repairing *r) {
     if (!status) status = repair_log(r);
     if (!status) status = repair_heads(r);
     if (!status) status = remove_orphans(r);
-    return status || r->lost ? status : try_to_open(r);
+    return status || r->lost ? status : check_what_is_left(r);
 }
 
 static void repairing_fini(repairing *r) {
