@@ -130,7 +130,9 @@ HD_API void hd_handler_loaded(hd_runtime *rt, hd_cell stream, hd_status status);
  * the event (hd_tx_abort of the transaction that sent it, hd_close), never from the send itself. HD_OK: the handler's
  * writes are in the store. HD_EXISTS: the event was handled before, here or by another program. HD_ORIGIN_FAILED: the
  * transaction that sent it did not commit. HD_NOT_FOUND: its stream has no handler. HD_BUSY: the stream was full, and a
- * later event replaced this one. HD_CLOSED: the runtime was closed before the handler ran. HD_REJECTED: what the
+ * later event replaced this one. HD_CLOSED: the runtime was closed before the handler ran. HD_NO_VERDICT: the
+ * handler ran, and the runtime was closed before the store said whether it accepted the commit (hd_close): send the
+ * event again with the same sender's id, which has no second effect. HD_REJECTED: what the
  * handler read kept changing, so that its commit was refused until the retry window was over
  * (hd_runtime_set_retry_window). Otherwise the status with which the handler failed, or with which the store refused
  * its commit for good. */
@@ -192,7 +194,8 @@ HD_API hd_status hd_tx_send(hd_tx *tx, hd_cell stream, hd_value payload,
  * HD_EXPIRED, because its receipt could have been deleted by then; `options->lasting` prevents that. With a sender's
  * id: HD_EXISTS if the event was handled already; if it still waits, it stays as it is, whichever program posted it,
  * and the call returns HD_OK. `options->done` tells whether the event was stored, not whether it was handled: HD_OK;
- * HD_EXISTS if another program posted the same id meanwhile and it was handled. If there is no memory to take up a
+ * HD_EXISTS if another program posted the same id meanwhile and it was handled; HD_NO_VERDICT: it may be stored or not
+ * (hd_close). If there is no memory to take up a
  * posted event, or a message of the outbox, pump returns HD_NOMEM, and the next pump reads it from the store again. */
 HD_API hd_status hd_event_post(hd_runtime *rt, hd_cell stream, hd_value payload,
                                const hd_send_options *options, char id[HD_EVENT_ID_SIZE]);
@@ -238,7 +241,8 @@ HD_API hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]);
 typedef hd_status (*hd_stop_fn)(void *ctx);
 HD_API hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop, void *ctx);
 /* For work that must not begin before the commit is certain: fn is called once, with HD_OK when the store has
- * accepted the commit, or with the reason why it was not committed. Fails as hd_tx_launch does. */
+ * accepted the commit, or with the reason why it was not committed; HD_NO_VERDICT: the commit may be in the store or not
+ * (hd_close). Fails as hd_tx_launch does. */
 HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 
 /* For side effects outside of the store. The message is stored with the handler's commit. Once the store has

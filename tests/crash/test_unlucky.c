@@ -6,6 +6,7 @@
 #include "folder.h"
 #include "lab.h"
 #include "sqlite_world.h"
+#include <heddle/event.h>
 #include <heddle/store.h>
 
 #include <fcntl.h>
@@ -233,6 +234,51 @@ static void what_is_written_after_that_is_not_acknowledged(void **state) {
     remove_store("lost.db");
 }
 
+static void count_verdict(hd_status status, void *ctx) {
+    (void)ctx;
+    verdicts++;
+    verdict = status;
+}
+static hd_status handle(hd_tx *tx, const hd_event *event, void *ctx) {
+    (void)event;
+    hd_status status = hd_tx_set_int(tx, hd_cell_at(hd_tx_runtime(tx), "main/n"), 3);
+    return status ? status : hd_tx_after_commit(tx, count_verdict, ctx);
+}
+static void tell_outcome(const char *id, hd_status status, void *ctx) {
+    (void)id;
+    *(hd_status *)ctx = status;
+}
+
+/* A handler has run, and an event was posted, while another program keeps the file locked; whether that is in the store
+ * is not known when the file is lost. HD_CLOSED would say that the handler has not run. */
+static void events_without_a_verdict_are_told_so(void **state) {
+    hd_runtime *rt;
+    sqlite3 *other;
+    hd_status outcome = HD_PENDING, posted = HD_PENDING;
+    verdicts = 0;
+    assert_int_equal(hd_open("lost.db", NULL, &rt, NULL), HD_OK);
+    hd_cell stream = hd_cell_at(rt, "main/stream");
+    hd_handler_spec spec = { .stream = stream, .fn = handle, .reads_nothing = true };
+    assert_int_equal(hd_handler_register(rt, &spec, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    assert_int_equal(sqlite3_open("lost.db", &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "begin immediate", NULL, NULL, NULL), SQLITE_OK);
+    hd_send_options send = { .done = tell_outcome, .ctx = &outcome };
+    hd_send_options post = { .done = tell_outcome, .ctx = &posted };
+    assert_int_equal(hd_event_send(rt, stream, hd_null(), &send), HD_OK);
+    assert_int_equal(hd_event_post(rt, hd_cell_at(rt, "main/other"), hd_null(), &post, NULL),
+                     HD_OK);
+    assert_int_equal(hd_runtime_settle(rt), HD_OK);
+    delete_it();
+    assert_int_equal(hd_close(rt), HD_NOT_FOUND);
+    sqlite3_close(other);
+    assert_int_equal(outcome, HD_NO_VERDICT);
+    assert_int_equal(posted, HD_NO_VERDICT);
+    assert_int_equal(verdicts, 1);
+    assert_int_equal(verdict, HD_NO_VERDICT);
+    remove_store("lost.db");
+}
+
 /* ---- commits that are too large, together or alone */
 
 typedef struct told_verdict {
@@ -450,6 +496,7 @@ int main(void) {
         cmocka_unit_test(a_file_that_is_moved_is_missed),
         cmocka_unit_test(a_file_that_is_replaced_is_missed),
         cmocka_unit_test(what_is_written_after_that_is_not_acknowledged),
+        cmocka_unit_test(events_without_a_verdict_are_told_so),
         cmocka_unit_test(large_commits_queued_together_are_all_stored),
         cmocka_unit_test(a_commit_that_can_never_be_stored_is_refused_alone),
         cmocka_unit_test(a_document_grows_beyond_what_a_row_holds),

@@ -403,15 +403,17 @@ static void untake(scheduler *s, event *e) {
 }
 
 /* Whether the event is a posted one that stays in the store, as failed, when it ends with this status. */
-static bool stays_as_failed(const event *e, hd_status status) {
-    return (e->flags & EVENT_POSTED) && status && status != HD_EXISTS && status != HD_CLOSED;
+static bool stays_as_failed(const events *ev, const event *e, hd_status status) {
+    bool left =
+        status == HD_CLOSED || (ev->closing && status == HD_NO_VERDICT); /* to the next start */
+    return (e->flags & EVENT_POSTED) && status && status != HD_EXISTS && !left;
 }
 
 void events_end(scheduler *s, event *e, hd_status status, const char *why) {
     events *ev = s->events;
     assert(list_linked(&e->link)); /* in its lane, or in flight: an event ends once */
     assert(!e->presync || e->presync->e == e);
-    if (stays_as_failed(e, status))
+    if (stays_as_failed(ev, e, status))
         events_note_failure(s, e, status, why && *why ? why : hd_status_text(status));
     if (e->flags & EVENT_IN_FLIGHT) {
         assert(ev->flying);
@@ -507,11 +509,6 @@ events *events_of(scheduler *s) {
     return ev;
 }
 
-static void end_all(scheduler *s, list *all) {
-    while (!list_empty(all))
-        events_end(s, LIST_ENTRY(list_first(all), event, link), HD_CLOSED, NULL);
-}
-
 /* The oldest event of all lanes whose handling has not begun. The caller asks again after each end: the
  * outcome callback of one event may end others. */
 static event *first_not_begun(const events *ev) {
@@ -540,7 +537,9 @@ void events_fini(scheduler *s) {
     ev->closing = true;
     events_tell_outcomes(s);
     for (event *e; (e = lanes_oldest(ev));) events_end(s, e, HD_CLOSED, NULL);
-    end_all(s, &ev->in_flight);
+    while (!list_empty(
+        &ev->in_flight)) /* their handlers have run, and the commits may be in the store */
+        events_end(s, LIST_ENTRY(list_first(&ev->in_flight), event, link), HD_NO_VERDICT, NULL);
     assert(!ev->queued && !ev->flying && list_empty(&ev->posted) && !table_count(&ev->taken));
     while (!list_empty(&ev->presyncs)) {
         hd_presync *sync = LIST_ENTRY(list_pop_front(&ev->presyncs), hd_presync, link);

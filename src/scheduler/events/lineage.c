@@ -123,11 +123,11 @@ void lineage_told(lineages *ls, lineage *l, const replica *r, const commit *c, h
     lineage_unref(ls, l);
 }
 
-/* The runtime closes: transactions without a verdict end with HD_CLOSED. */
+/* The runtime closes. A transaction that was committed and has no verdict may be in the store. */
 void lineages_fini(lineages *ls) {
     while (!list_empty(&ls->all)) {
         lineage *l = LIST_ENTRY(list_first(&ls->all), lineage, link);
-        tell_afters(l, HD_CLOSED);
+        tell_afters(l, l->state == LINEAGE_PENDING ? HD_NO_VERDICT : HD_CLOSED);
         lineage_free(ls, l);
     }
 }
