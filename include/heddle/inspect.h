@@ -39,8 +39,8 @@ typedef struct hd_serve_options {
 /* Answers from now on, until hd_runtime_stop_serving or hd_close, which remove the socket. Sockets
  * that dead programs left beside the file are removed too. HD_USAGE: the runtime serves already, or the
  * store has no file and options no path; HD_EXISTS: another program serves at this path; HD_READ_ONLY,
- * HD_LIMIT (the path is too long), HD_IO (the file system has no sockets), HD_NOMEM. On failure nothing
- * has changed, and hd_runtime_error says what to do. */
+ * HD_LIMIT (the path is too long), HD_IO (the file system has no sockets, or no descriptor is left),
+ * HD_NOMEM. On failure nothing has changed, and hd_runtime_error says what to do. */
 HD_API hd_status hd_runtime_serve(hd_runtime *rt, const hd_serve_options *options);
 /* Closes the connections and removes the socket. Does nothing if the runtime does not serve. */
 HD_API void hd_runtime_stop_serving(hd_runtime *rt);

@@ -7,12 +7,17 @@
 #include "cli/parse.h"
 #include "cli/shown.h"
 #include "cli/signals.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { HINT_SIZE = 8192 }; /* it is to be copied: names in it are whole */
+enum {
+    HINT_SIZE = 8192, /* it is to be copied: names in it are whole */
+    LOOK_MS = 20      /* how often a command looks that cannot be woken */
+};
 
 /* ---- Opening ----------------------------------------------------------------------------- */
 
@@ -35,7 +40,7 @@ int store_home(cli *c, const char *file) {
     char home[4096], hint[HINT_SIZE];
     const char *slash = strrchr(file, '/');
     snprintf(home, sizeof home, "%.*s", slash ? (int)(slash - file) : 0, file);
-    if (!*home || stat(home, &st) == 0) return CLI_OK;
+    if (!*home || stat(home, &st) == 0 || errno == EACCES) return CLI_OK;
     snprintf(hint, sizeof hint, "Make it first: mkdir -p %s", home);
     return cli_fail(c, CLI_NOT_FOUND, hint, "the directory of %s does not exist", file);
 }
@@ -50,6 +55,9 @@ int store_open_failed(cli *c, const char *file, hd_status status, const hd_error
                         file);
     int failed = store_home(c, file);
     if (failed) return failed;
+    if (status == HD_NOT_FOUND && access(file, F_OK) && errno == EACCES)
+        return cli_fail(c, CLI_FILE, "Give permission to search the directories on its path.",
+                        "%s cannot be reached: %s", file, strerror(EACCES));
     if (status == HD_NOT_FOUND) {
         snprintf(hint, sizeof hint, "To create it: heddle set %s main/first '\"hello\"'", file);
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
@@ -241,10 +249,13 @@ static int ms_until(const hd_env *env, uint64_t deadline) {
 
 void store_wait(store *s) { store_wait_until(s, UINT64_MAX); }
 
+/* Without a descriptor (the process has none left) nothing wakes the command: it looks again after a moment. */
 void store_wait_until(store *s, uint64_t end) {
+    int fd = hd_runtime_fd(s->rt);
     uint64_t deadline = hd_runtime_deadline(s->rt);
     int ms = ms_until(hd_runtime_env(s->rt), deadline < end ? deadline : end);
-    if (ms) wait_readable(hd_runtime_fd(s->rt), ms);
+    if (fd < 0 && (ms < 0 || ms > LOOK_MS)) ms = LOOK_MS;
+    if (ms) wait_readable(fd, ms);
 }
 
 int store_refused(store *s, hd_status status, const char *what) {

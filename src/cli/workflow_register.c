@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/record.h"
+#include "cli/signals.h"
 #include "cli/workflow.h"
 #include <errno.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ static int read_ir(flow *f, const char *file, hd_value *ir) {
     size_t length;
     if (strcmp(file, "-") == 0) return store_json(&f->s, "stdin", "-", ir);
     char *text = read_file(file, &length);
+    if (!text && interrupted()) return interrupted_status();
     if (!text)
         return cli_fail(f->s.c, errno == ENOENT ? CLI_NOT_FOUND : CLI_IO, NULL, "%s: %s", file,
                         strerror(errno));

@@ -28,8 +28,6 @@ static hd_status listen_failed(hd_runtime *rt, const char *path) {
     case EACCES:
     case EROFS:
         return runtime_fail(rt, HD_READ_ONLY, "%.100s: the directory cannot be written", path);
-    case EMFILE:
-    case ENFILE:
     case ENOMEM: return runtime_fail(rt, HD_NOMEM, "%.100s: %s", path, strerror(errno));
     default:
         return runtime_fail(rt, HD_IO, "%.100s: no socket can be made there: %s", path,
@@ -74,7 +72,7 @@ hd_status port_join(port *p) {
     p->set = poller_open();
     if (loop < 0 || p->set < 0 || !poller_add(loop, p->set, POLLER_IN) ||
         !poller_add(p->set, p->listen_fd, POLLER_IN))
-        return runtime_fail(p->rt, HD_NOMEM, "no file descriptors are left for a socket");
+        return runtime_fail(p->rt, HD_IO, "no file descriptors are left for a socket");
     return HD_OK;
 }
 

@@ -39,3 +39,4 @@ ends() { # ends ARGUMENTS...
 }
 check "SIGTERM ends a set that waits for its value" holds ends set wait.db m/a -
 check "and an import that waits for lines" holds ends db import wait.db
+check "and a workflow that is read from a pipe" holds ends workflow register wait.db /dev/stdin

@@ -66,6 +66,9 @@ if can_be_refused; then
     chmod 644 shut.db
     mkdir shut && cp shut.db shut/ && chmod 555 shut
     check "a directory that cannot be written is named" fails 5 "permission to its directory" get shut/shut.db main/a
+    chmod 000 shut
+    check "a file in a directory that may not be searched is not said to be missing" \
+        fails 5 "cannot be reached" get shut/shut.db main/a
     chmod 755 shut
 fi
 python3 -c '
@@ -91,3 +94,9 @@ full() { "$heddle" get shut.db main/a >/dev/full 2>err; [ $? = 6 ] && grep -q "c
 check "results that cannot be written are a failure" holds full
 closed() { "$heddle" get shut.db main/a <&- >&- 2>err; [ $? = 6 ] && grep -q "cannot write" err; }
 check "also where there is nowhere to write them to" holds closed
+# 124: it waited for what could not come.
+few() { for n in 10 11 12 13 14 15 16 17 18 20 24; do
+    (ulimit -n $n; timeout 60 "$heddle" set shut.db main/few $n) 2>err; few=$?
+    case $few in 0|6) ;; *) echo "$n descriptors: status $few"; cat err; return 1 ;; esac
+done; [ $few = 0 ]; }
+check_file "a command with few descriptors left ends, one way or the other" holds few
