@@ -1,5 +1,5 @@
-/* postgres_processes.c -- several processes on one store: steps that another one does, writers of one space; and a store of
- * many documents. */
+/* postgres_processes.c -- several processes on one store: steps that another one does, writers of one space; and a
+ * store of many documents. */
 #define _GNU_SOURCE
 #include "committing.h"
 #include "on_server.h"

@@ -204,7 +204,8 @@ HD_API hd_cell hd_build_derive_pattern(hd_build *b, const char *name, hd_derive_
 
 /* Calls fn with the cell's value, as hd_sink does, as long as the build exists. */
 HD_API void hd_build_sink(hd_build *b, const char *name, hd_cell cell, hd_sink_fn fn, void *ctx);
-/* The same with the options of hd_sink_spec; the spec must have a name. Its `release` is not called: hd_build_on_stop. */
+/* The same with the options of hd_sink_spec; the spec must have a name. Its `release` is not called:
+ * hd_build_on_stop. */
 HD_API void hd_build_sink_spec(hd_build *b, const hd_sink_spec *spec);
 /* An address to send events to. */
 HD_API hd_cell hd_build_stream(hd_build *b, const char *name);

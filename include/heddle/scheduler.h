@@ -166,12 +166,12 @@ HD_API hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 /* Suspends the run of the running node: the action returns HD_PENDING, and the program calls hd_run_resume later, on
  * the runtime's thread, once. Until then the node is not clean: nodes, handlers and pulls that depend on its output
  * wait (HD_WHY_NOT_AWAITS); all others go on. Meanwhile the program may read and write through hd_run_tx. If something
- * that the run read has changed by the time it is resumed, it fails with HD_STALE and the node runs again. What it wrote
- * is made on what is there when it is resumed: a part of a document that it did not write stays as others have written
- * it. If the action returns anything but HD_PENDING, its run ends with that status, and *out must not be used. If the
- * node is unregistered meanwhile, resuming commits nothing; hd_close ends runs that were not resumed. Nodes of a cycle
- * whose runs cause each other ten times in a row are slowed down; a node that the program's own writes keep busy is
- * not. HD_USAGE outside of a run, HD_NOMEM; *out is then NULL. */
+ * that the run read has changed by the time it is resumed, it fails with HD_STALE and the node runs again. What it
+ * wrote is made on what is there when it is resumed: a part of a document that it did not write stays as others have
+ * written it. If the action returns anything but HD_PENDING, its run ends with that status, and *out must not be used.
+ * If the node is unregistered meanwhile, resuming commits nothing; hd_close ends runs that were not resumed. Nodes of a
+ * cycle whose runs cause each other ten times in a row are slowed down; a node that the program's own writes keep busy
+ * is not. HD_USAGE outside of a run, HD_NOMEM; *out is then NULL. */
 typedef struct hd_run hd_run;
 HD_API hd_status hd_tx_suspend(hd_tx *tx, hd_run **out);
 /* The transaction of the suspended run, until hd_run_resume. */

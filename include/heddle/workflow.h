@@ -234,8 +234,8 @@ HD_API hd_status hd_workflow_start_in(hd_engine *engine, hd_tx *tx, const char *
 HD_API hd_cell hd_workflow_cell(hd_engine *engine, const char *id);
 /* Pumps and waits until the instance is over. HD_OK: *result, a value of the pool, is its result; HD_FAILED: it failed,
  * and *result is its error, an object with the exception's class at "$error"; or it has stalled, and *result may be
- * absent; HD_ABORTED: it was cancelled; HD_NOT_FOUND; HD_NOMEM: the engine had no memory to go on; it goes on when there
- * is memory again, so wait again. */
+ * absent; HD_ABORTED: it was cancelled; HD_NOT_FOUND; HD_NOMEM: the engine had no memory to go on; it goes on when
+ * there is memory again, so wait again. */
 HD_API hd_status hd_workflow_await(hd_engine *engine, const char *id, hd_pool *pool,
                                    hd_value *result);
 
@@ -264,8 +264,8 @@ HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const cha
  * wait or the timeout of an attempt that ends during the pause takes effect when the instance is resumed. Actions that
  * run may finish, and their results are kept; if no step follows, the instance ends. The engine still notices lost
  * workers, and a signal still reaches the instance: if it comes before the instance is resumed, it ends the wait, also
- * when the deadline of the wait has passed during the pause. Cancelling ends the pause, so that the clean-up runs. Children are
- * instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is over. */
+ * when the deadline of the wait has passed during the pause. Cancelling ends the pause, so that the clean-up runs.
+ * Children are instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is over. */
 HD_API hd_status hd_workflow_pause(hd_engine *engine, const char *id);
 HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
 /* Runs an instance that is over again, with the version it was started with. With `node`, a node of the workflow's
@@ -359,8 +359,8 @@ HD_API hd_status hd_schedule_remove(hd_engine *engine, const char *name);
 HD_API hd_status hd_schedule_pause(hd_engine *engine, const char *name);
 HD_API hd_status hd_schedule_resume(hd_engine *engine, const char *name);
 /* Adds one extra time, now; also for a schedule that is paused. Each call adds one, and `overlap` applies to it as to
- * any other time: while an instance of the schedule runs, the new time is skipped ("skipped" of hd_schedule_state counts
- * it), waits, or starts. One that has to wait is not started while the schedule is paused. */
+ * any other time: while an instance of the schedule runs, the new time is skipped ("skipped" of hd_schedule_state
+ * counts it), waits, or starts. One that has to wait is not started while the schedule is paused. */
 HD_API hd_status hd_schedule_trigger(hd_engine *engine, const char *name);
 
 /* Computes the next times of a schedule, which need not be stored, after `after_ms`: at most `count`, without jitter.

@@ -11,8 +11,9 @@
 void system_sort(void *items, size_t count, size_t size,
                  int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
 
-/* Descriptors that programs started from here do not inherit. On macOS one that starts another program in a second thread
- * at that moment may pass them on: the flag is set by a second call there. -1 and errno, as the calls they stand for. */
+/* Descriptors that programs started from here do not inherit. On macOS one that starts another program in a second
+ * thread at that moment may pass them on: the flag is set by a second call there. -1 and errno, as the calls they stand
+ * for. */
 int system_pipe(int ends[2]);
 int system_socket(void); /* AF_UNIX, a stream; does not block */
 int system_accept(int listening);

@@ -77,8 +77,8 @@ int output_width(void);
 int screen_width(void);
 /* Columns that a line of results may take: those of the terminal. Where stdout is none, and with --wide, any number. */
 int line_room(const cli *c);
-/* Prints a value as JSON behind `column` columns and a gap. If the line has no room for it, it has a line of its own, indented;
- * if that has no room either, its end is cut off ("..."). */
+/* Prints a value as JSON behind `column` columns and a gap. If the line has no room for it, it has a line of its own,
+ * indented; if that has no room either, its end is cut off ("..."). */
 hd_status print_value_within(const cli *c, hd_value v, const char *gap, int column, int indent);
 
 #define OPTION_WIDE                                                                                \

@@ -208,8 +208,8 @@ static int take_colour(cli *c) {
     return CLI_OK;
 }
 
-/* Operand number `index` of the command, from 0, as help names it: "CELL" of "FILE CELL...". One that is required stands
- * before all that are not. */
+/* Operand number `index` of the command, from 0, as help names it: "CELL" of "FILE CELL...". One that is required
+ * stands before all that are not. */
 static const char *operand_name(const command *cmd, size_t index, int *length) {
     const char *at = cmd->operands;
     for (; index && *at; index--) at += strcspn(at, " ") + 1;

@@ -17,8 +17,8 @@ typedef struct sender {
 
 /* For log_query.seen, with a sender as ctx: keeps the newest handling. */
 void sender_note(hd_value commit, const char *session, void *ctx);
-/* Prints which event the commit handled, which commit sent that event and, if that was a handler's, the event before it,
- * and so on. Prints nothing if no handler's commit was found. */
+/* Prints which event the commit handled, which commit sent that event and, if that was a handler's, the event before
+ * it, and so on. Prints nothing if no handler's commit was found. */
 int sender_print(cli *c, const char *file, const sender *of);
 
 #endif

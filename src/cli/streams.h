@@ -5,8 +5,8 @@
 #include "cli/command.h"
 #include "cli/nearest.h"
 
-/* Whether a running program handles the stream, or none answers; nothing is printed. The streams that are handled are offered to
- * `near`. */
+/* Whether a running program handles the stream, or none answers; nothing is printed. The streams that are handled are
+ * offered to `near`. */
 bool streams_handled(cli *c, const char *file, const char *stream, nearest *near);
 
 #endif

@@ -65,7 +65,8 @@ uint64_t wall_ms(void);
 /* The status of an instance, in its colour. */
 void print_status(const cli *c, FILE *to, const char *status, bool coloured);
 
-/* Whether a program runs the workflows of the space, as their lease tells; *pid: the one that has, or had, the lease; 0: none. */
+/* Whether a program runs the workflows of the space, as their lease tells; *pid: the one that has, or had, the lease;
+ * 0: none. */
 bool flow_runner(flow *f, int64_t *pid);
 /* A line that says so, if there is none. */
 void flow_print_runner(flow *f);

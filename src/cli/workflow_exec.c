@@ -178,8 +178,8 @@ static const char *last_line(char *tail) {
     return line ? line + 1 : tail;
 }
 
-/* The length of "ValueError" in "ValueError: too large"; 0: the line does not begin with a class. A dotted name counts by its
- * last part. */
+/* The length of "ValueError" in "ValueError: too large"; 0: the line does not begin with a class. A dotted name counts
+ * by its last part. */
 static size_t class_in(const char **line) {
     const char *at = *line;
     size_t length = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");

@@ -1,7 +1,7 @@
 /* workflow_exec.h -- an action as a command: arguments as JSON on its stdin, result as JSON on its stdout.
  *
- * An exit status other than 0 is an exception. Its class and message are those of the last line on stderr, if that reads
- * "ValueError: too large", as the last line of a Python program that raised; else RuntimeError with that line. */
+ * An exit status other than 0 is an exception. Its class and message are those of the last line on stderr, if that
+ * reads "ValueError: too large", as the last line of a Python program that raised; else RuntimeError with that line. */
 #ifndef CLI_WORKFLOW_EXEC_H
 #define CLI_WORKFLOW_EXEC_H
 

@@ -42,8 +42,8 @@ static bool add_row(tree *t, uint32_t of, const plan_node *n, uint32_t depth) {
     return true;
 }
 
-/* Adds the nodes of one loop, or those outside of all loops (PLAN_NONE), in the plan's order. The body of a loop is added
- * right after its head: in the plan's order the nodes behind the loop may come before its body. */
+/* Adds the nodes of one loop, or those outside of all loops (PLAN_NONE), in the plan's order. The body of a loop is
+ * added right after its head: in the plan's order the nodes behind the loop may come before its body. */
 static bool add_rows(tree *t, uint32_t of, uint32_t loop, uint32_t depth) {
     const plan_function *f = &t->o.p->functions[of];
     for (uint32_t i = 0; i < f->node_count && t->count < ROWS_MAX; i++) {
@@ -245,8 +245,9 @@ static void note_past_of_helper(tree *t, size_t row) {
     r->passed = v.standing && v.passed == v.standing;
 }
 
-/* An instance that runs stands at all these nodes at once, so it is enough that one of them tells that a node is done or
- * was passed. An instance that is done has ended at one of its RETURNs, and it is not known which: all must tell it. */
+/* An instance that runs stands at all these nodes at once, so it is enough that one of them tells that a node is done
+ * or was passed. An instance that is done has ended at one of its RETURNs, and it is not known which: all must tell
+ * it. */
 static void note_past(tree *t, hd_value document) {
     const plan_function *f = &t->o.p->functions[0];
     bool finished = strcmp(flow_text(document, "status"), "done") == 0;

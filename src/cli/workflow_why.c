@@ -1,7 +1,7 @@
 /* workflow_why.c -- what an instance waits for, in words.
  *
- * The program that runs the instances is asked, if one serves: it knows which steps run and which have no worker. Otherwise the
- * store is read, and a step that waits for a worker is just that. */
+ * The program that runs the instances is asked, if one serves: it knows which steps run and which have no worker.
+ * Otherwise the store is read, and a step that waits for a worker is just that. */
 #define _POSIX_C_SOURCE 200809L
 #include "cli/workflow_why.h"
 

@@ -1,9 +1,9 @@
 /* workflow_worker.c -- a worker for actions that are commands.
  *
- * If an engine serves workers, this program connects to its socket (docs/WORKERS.md): steps run in threads, one for each
- * job, and the main thread reads and writes the messages. If none does, this program opens an engine itself: the actions
- * are its own, and other workers may connect to it; if another program runs the workflows, steps come through the store.
- * When a connection ends, it decides anew between the two. */
+ * If an engine serves workers, this program connects to its socket (docs/WORKERS.md): steps run in threads, one for
+ * each job, and the main thread reads and writes the messages. If none does, this program opens an engine itself: the
+ * actions are its own, and other workers may connect to it; if another program runs the workflows, steps come through
+ * the store. When a connection ends, it decides anew between the two. */
 #define _GNU_SOURCE
 #include "base/poller.h"
 #include "base/system.h"

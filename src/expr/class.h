@@ -179,8 +179,8 @@ void classes_close(classes *c);
  * the same. HD_LIMIT: too many. */
 hd_status classes_add(classes *c, const class_info *info, uint32_t *out);
 
-/* The same, but a class of the program that has the name and the kind already is changed into this one: a program's next
- * version may have more fields. HD_EXISTS: the name is that of a built-in class, or of one of another kind. */
+/* The same, but a class of the program that has the name and the kind already is changed into this one: a program's
+ * next version may have more fields. HD_EXISTS: the name is that of a built-in class, or of one of another kind. */
 hd_status classes_define(classes *c, const class_info *info, uint32_t *out);
 
 /* The classes above one that nothing has declared, at least one, the closest first; later calls change nothing. */

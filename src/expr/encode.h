@@ -20,8 +20,8 @@
  * names, an exception below its "bases".
  *
  * A key of the program that begins with "$" is written with the "$" doubled, so a dict that looks like an
- * encoding crosses unchanged. An object that has such a tag and is not of its form, because the tag's value is of another
- * kind or a key beside it is none of the form's, is no encoding: it is a dict with those keys. */
+ * encoding crosses unchanged. An object that has such a tag and is not of its form, because the tag's value is of
+ * another kind or a key beside it is none of the form's, is no encoding: it is a dict with those keys. */
 #ifndef EXPR_ENCODE_H
 #define EXPR_ENCODE_H
 

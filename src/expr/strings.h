@@ -74,7 +74,8 @@ ev bytes_method_hex(world *w, ev self, const ev *a, const call *c);
 ev bytes_fromhex(world *w, ev self, const ev *a, const call *c);
 /* str(bytes, encoding, errors) and the like: the arguments are checked to be strs or absent. */
 ev text_decode(world *w, ev bytes, ev encoding, ev errors);
-/* Whether an argument that names an encoding or an error handler is one, or is not given. False: TypeError, ValueError. */
+/* Whether an argument that names an encoding or an error handler is one, or is not given. False: TypeError,
+ * ValueError. */
 bool text_codec_arg(world *w, ev v, const char *of, const char *name);
 ev text_encode(world *w, ev str, ev encoding, ev errors);
 

@@ -151,8 +151,8 @@ static inline void world_sweep(world *w) {
     if (w->zeroes.count) world_sweep_now(w);
 }
 
-/* An evaluation begins, or a value of the store is read: it may add limits.bytes to what is there. The variables of many
- * instances are in one world, so a limit of all objects together would let one instance fail because of others. */
+/* An evaluation begins, or a value of the store is read: it may add limits.bytes to what is there. The variables of
+ * many instances are in one world, so a limit of all objects together would let one instance fail because of others. */
 static inline void world_begin(world *w) {
     size_t room = SIZE_MAX / 2 - w->bytes;
     w->bytes_most = w->bytes + (w->limits.bytes < room ? w->limits.bytes : room);

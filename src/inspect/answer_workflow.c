@@ -1,5 +1,5 @@
-/* answer_workflow.c -- what only the engine in memory knows of an instance: which of its steps a worker has, which actions
- * have workers, and what its steps wait for. */
+/* answer_workflow.c -- what only the engine in memory knows of an instance: which of its steps a worker has, which
+ * actions have workers, and what its steps wait for. */
 #include "inspect/answer.h"
 
 #include "base/env.h"

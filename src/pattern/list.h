@@ -1,8 +1,8 @@
 /* list.h -- the rows of a list: one build for each element, found by the element's key.
  *
  * An element's key is the target of a link, the value at hd_each.key in the element, or the element's
- * index; if the list is an object, the property's name. It is a function of the list alone, so that every runtime that derives the same list makes the
- * same rows, and a restart finds their stored state. */
+ * index; if the list is an object, the property's name. It is a function of the list alone, so that every runtime that
+ * derives the same list makes the same rows, and a restart finds their stored state. */
 #ifndef PATTERN_LIST_H
 #define PATTERN_LIST_H
 

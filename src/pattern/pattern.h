@@ -114,8 +114,8 @@ hd_build *build_new(hd_build *up, part *owner, const char *name, uint32_t local,
 hd_build *build_find(const hd_build *b, const char *name);
 /* Stops and frees the build and all builds below it. */
 void build_stop(hd_build *b);
-/* The same for a row that has left its list, or a chunk that has left its fold: the next pump removes the documents that
- * its nodes have written (left.c). */
+/* The same for a row that has left its list, or a chunk that has left its fold: the next pump removes the documents
+ * that its nodes have written (left.c). */
 void build_leave(hd_build *b);
 
 /* A round: begin, call the building function, end. build_end returns the first failure; then every part

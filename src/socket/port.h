@@ -1,8 +1,8 @@
 /* port.h -- a listening Unix socket on the runtime's own descriptors.
  *
- * The inspector and the server of workers each have one. Its set of descriptors, which holds the listening socket and all
- * connections, is a member of the runtime's: a program that waits for hd_runtime_fd wakes when a client says something.
- * Nothing here blocks. Only the user who runs the program, and root, may connect. */
+ * The inspector and the server of workers each have one. Its set of descriptors, which holds the listening socket and
+ * all connections, is a member of the runtime's: a program that waits for hd_runtime_fd wakes when a client says
+ * something. Nothing here blocks. Only the user who runs the program, and root, may connect. */
 #ifndef SOCKET_PORT_H
 #define SOCKET_PORT_H
 
@@ -31,8 +31,9 @@ hd_status port_join(port *p);
 /* Removes the socket. The caller closes its connections. Accepts a port that was not opened. */
 void port_close(port *p);
 
-/* The next connection that waits: its descriptor, which does not block; -1: there is none, or no free descriptor for it.
- * Without a free descriptor the port pauses for a second. *allowed: the user at the other end may talk to this program. */
+/* The next connection that waits: its descriptor, which does not block; -1: there is none, or no free descriptor for
+ * it. Without a free descriptor the port pauses for a second. *allowed: the user at the other end may talk to this
+ * program. */
 int port_accept(port *p, bool *allowed);
 /* Ends a pause whose time is over. */
 void port_look_at_clock(port *p);

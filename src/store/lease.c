@@ -15,8 +15,8 @@
 
 static void look_later(lease *l) { l->look_ns = env_now_ns(&l->rt->env) + LOOK_NS; }
 
-/* The document of the lease; absent: there is none. After a failure the lease counts neither as free nor as lost, and is
- * read again after LOOK_NS. */
+/* The document of the lease; absent: there is none. After a failure the lease counts neither as free nor as lost, and
+ * is read again after LOOK_NS. */
 static hd_value read_holder(lease *l, hd_pool *pool) {
     hd_value holder = hd_read(l->rt, pool, (hd_cell){ l->doc });
     l->look_ns = 0;

@@ -69,7 +69,8 @@ hd_status lease_give(lease *l, hd_value record, place_id heir);
 void lease_release(lease *l);
 /* Gives the lease up, and waits until the store has accepted that. */
 void lease_close(lease *l);
-/* When lease_try or lease_look_if_due wants to be called; UINT64_MAX: the document will change, or a descriptor is readable. */
+/* When lease_try or lease_look_if_due wants to be called; UINT64_MAX: the document will change, or a descriptor is
+ * readable. */
 uint64_t lease_deadline(const lease *l);
 
 /* What the document of a lease says, for showing it. */

@@ -47,8 +47,8 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, ui
 
 /* ---- sealing */
 
-/* A seal has its verdict. If it was refused, the outputs have been taken back, and readers have been told. The nodes that
- * made the outputs are told here: most have to run again, also if nothing that they read has changed. */
+/* A seal has its verdict. If it was refused, the outputs have been taken back, and readers have been told. The nodes
+ * that made the outputs are told here: most have to run again, also if nothing that they read has changed. */
 static void seal_settled(void *ctx, commit *c, hd_status status) {
     assert(c->sealed && c->class == HD_COMMIT_DERIVED);
     replica *r = ctx;

@@ -197,8 +197,8 @@ hd_status replica_reject(replica *r, commit *c, hd_status status);
 
 /* Another writer's commit: begin, one call for each operation of a document that this replica
  * knows (or follows), end. Values are borrowed. Frames of one space come in order of seq. Nothing
- * changes before end; HD_NOMEM of any of them, or HD_USAGE of the end (a transaction is open), drops the frame: begin it
- * again in the next poll. */
+ * changes before end; HD_NOMEM of any of them, or HD_USAGE of the end (a transaction is open), drops the frame: begin
+ * it again in the next poll. */
 void replica_frame_begin(replica *r, hd_commit_class class);
 hd_status replica_frame_op(replica *r, place_id doc, uint64_t seq, op_kind kind, hd_path path,
                            hd_value value, uint64_t keep);

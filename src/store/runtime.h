@@ -39,7 +39,8 @@ typedef struct runtime_extension {
     void *ctx; /* NULL: none */
     /* Called with the posts, where waiting is allowed. NULL: nothing to do. */
     void (*prepare)(void *ctx);
-    /* `pump` is called before nodes run; `deadline` tells when `prepare` or `pump` should be called next. NULL: never. */
+    /* `pump` is called before nodes run; `deadline` tells when `prepare` or `pump` should be called next. NULL:
+     * never. */
     void (*pump)(void *ctx);
     uint64_t (*deadline)(const void *ctx);
     void (*close)(void *ctx);

@@ -168,8 +168,8 @@ static bool may_be_withdrawn(const hd_tx *tx, place_id doc) {
     return tx->class != HD_COMMIT_DERIVED && overlay_is_open(tx->r, doc);
 }
 
-/* A suspended run writes in a document that has changed since the run began. The claim of a write that is left out would
- * be taken for one of what was there then. */
+/* A suspended run writes in a document that has changed since the run began. The claim of a write that is left out
+ * would be taken for one of what was there then. */
 static bool has_changed_meanwhile(const hd_tx *tx, place_id doc) {
     return (tx->flags & TX_EPOCH) && place_at(&tx->r->places, doc)->rev > tx->epoch;
 }
@@ -351,8 +351,8 @@ static bool load_single(const hd_tx *tx, place_id doc) {
     return (tx_place(tx, doc)->doc.flags & DOC_KNOWN) || !replica_load(tx->r, doc);
 }
 
-/* The program may release a value that it made before the transaction ends. Most often that was the transaction itself, just
- * now. */
+/* The program may release a value that it made before the transaction ends. Most often that was the transaction itself,
+ * just now. */
 static bool is_last_made(const hd_pool *pool, hd_value v) {
     return pool && pool->count && pool->items[pool->count - 1].bits == v.bits;
 }

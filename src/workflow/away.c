@@ -3,8 +3,8 @@
  * A process whose engine does not run all shards announces the actions that it serves: "workflow-worker/<session>".
  * An active engine takes each announcement for a worker (task.h), one that is offered only what no worker of its own
  * program, and none on its socket, serves. A step for it is an entry of the document "workflow-tasks/<session>", or,
- * where there are several shards, ".../<shard>", whose entries are of the engine that has the shard's lease. That process
- * listens to it; what it has made of the step is a message in the inbox.
+ * where there are several shards, ".../<shard>", whose entries are of the engine that has the shard's lease. That
+ * process listens to it; what it has made of the step is a message in the inbox.
  *
  *     engine (away.c)                    store                       other process (guest.c)
  *                              workflow-worker/S  <----- announces its actions
@@ -13,9 +13,9 @@
  *     commit: effect, message and entry gone
  *
  * The engine chooses the process and commits the choice, so that no two compete for a step. A token names a claim
- * of one engine: what is said with an old one is late and changes nothing (W1). A process that ends in order removes its
- * announcement, and its steps are given back; the steps of one that dies are lost, as those of a worker on a socket. Who
- * lives is told by processes in a file, and by the clock of the database on a server.
+ * of one engine: what is said with an old one is late and changes nothing (W1). A process that ends in order removes
+ * its announcement, and its steps are given back; the steps of one that dies are lost, as those of a worker on a
+ * socket. Who lives is told by processes in a file, and by the clock of the database on a server.
  *
  * At rest nothing is looked at: whether a process lives is asked while it has steps, and before it gets one. */
 #define _GNU_SOURCE
@@ -226,7 +226,8 @@ static void offer(worker *w) {
     }
 }
 
-/* An entry that was not written yet need not be. One of a shard that runs here no more is removed by its next engine. */
+/* An entry that was not written yet need not be. One of a shard that runs here no more is removed by its next
+ * engine. */
 static void take_back(away *a, uint64_t token, uint32_t shard_number) {
     struct aways *all = a->e->aways;
     for (uint32_t i = 0; i < all->entries.count; i++) {
@@ -417,7 +418,8 @@ hd_status away_heard(hd_engine *e, const char *session) {
     return status;
 }
 
-/* "<session>", or "<session>/<shard>" where there are several: the shard; SHARDS_MAX: it is of another number of them. */
+/* "<session>", or "<session>/<shard>" where there are several: the shard; SHARDS_MAX: it is of another number of
+ * them. */
 static uint32_t parse_tasks(const hd_engine *e, const char *name, char session[SESSION_TEXT]) {
     const char *slash = strchr(name, '/');
     snprintf(session, SESSION_TEXT, "%.*s", slash ? (int)(slash - name) : SESSION_TEXT - 1, name);

@@ -4,8 +4,8 @@
  *     W2  deps_satisfied is below deps_required, and every ready step is queued at rest
  *     W3  an unfinished instance has an open task, timer or wait
  *
- * W4, that a result is a function of inputs and step results, is a matter of tests/model. Cost: O(all that is in memory);
- * with many instances only now and then, so that a turn pays for a bounded part of it. */
+ * W4, that a result is a function of inputs and step results, is a matter of tests/model. Cost: O(all that is in
+ * memory); with many instances only now and then, so that a turn pays for a bounded part of it. */
 #include "workflow/engine.h"
 
 #ifndef NDEBUG

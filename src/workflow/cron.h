@@ -3,9 +3,9 @@
  * Minute, hour, day of the month, month, day of the week (0 and 7 are Sunday); lists, ranges, steps, names of months
  * and days; @hourly, @daily, @weekly, @monthly, @yearly. Where both days are given, either will do.
  *
- * When clocks are changed: a schedule whose minute or hour is '*' follows what clocks read, so that a reading that comes
- * twice counts twice, and one that is left out does not count. Any other means certain times of a day: each counts once,
- * at its first reading; one that is left out counts at the moment at which the clocks are put forward. */
+ * When clocks are changed: a schedule whose minute or hour is '*' follows what clocks read, so that a reading that
+ * comes twice counts twice, and one that is left out does not count. Any other means certain times of a day: each
+ * counts once, at its first reading; one that is left out counts at the moment at which the clocks are put forward. */
 #ifndef WORKFLOW_CRON_H
 #define WORKFLOW_CRON_H
 

@@ -26,7 +26,8 @@
  *
  * Completions and timers walk instances; one commit stores all that they have changed; when it is stored, the
  * steps that have become ready are offered to workers. While a commit is under way completions that arrive share the
- * next one; if they are many, that is begun beside it, so that walking and syncing go on at the same time. No step is begun, and no end is told, before it is stored. */
+ * next one; if they are many, that is begun beside it, so that walking and syncing go on at the same time. No step is
+ * begun, and no end is told, before it is stored. */
 #ifndef WORKFLOW_ENGINE_H
 #define WORKFLOW_ENGINE_H
 
@@ -85,9 +86,9 @@ typedef struct flight {
 
 /* So many commits may be under way: while one is synced, the next is made. */
 #define FLIGHTS 2
-/* A commit that is begun before everything that is ready has been done must be worth a sync of its own: by the number of
- * its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced, are
- * faster than the whole if a sync takes less time than making the whole. */
+/* A commit that is begun before everything that is ready has been done must be worth a sync of its own: by the number
+ * of its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced,
+ * are faster than the whole if a sync takes less time than making the whole. */
 #define FLIGHT_GROUP 128
 
 /* The store has refused the commit of a step that ran within a transaction. */
@@ -184,14 +185,14 @@ struct hd_engine {
     place_id membership;   /* the document that says so of this one; 0: none does. Referenced */
     uint64_t transactions; /* that engine_begin has begun */
     bool listens;
-    /* The last pump could not do all of its work: there was no memory, or the store could not be read. It is tried again
-     * soon; those that wait for an instance are told of the first, and go on waiting in the second case. */
+    /* The last pump could not do all of its work: there was no memory, or the store could not be read. It is tried
+     * again soon; those that wait for an instance are told of the first, and go on waiting in the second case. */
     bool starved, nomem;
     /* How many commits in a row the store has refused for good; and until then the engine makes none. */
     uint32_t refusals;
     uint64_t held_until;
-    /* An instance with a parent or children was lost after a walk: what the others have made of that walk is not stored,
-     * but lost too, so that all of them are at one state. */
+    /* An instance with a parent or children was lost after a walk: what the others have made of that walk is not
+     * stored, but lost too, so that all of them are at one state. */
     bool spoiled;
     bool overheard; /* something was said, and there was no memory to note it: look at everything */
     uint64_t group; /* of our commits: the listener does not hear them. Drawn when it was opened */
@@ -227,8 +228,8 @@ struct hd_engine {
     uint64_t commits_begun, commits_done;
     flight flights[FLIGHTS];
     uint32_t waits; /* how many of them are busy */
-    /* A commit was longer than the store takes: so many commits store one instance each, or one family, until it is known
-     * which of them it was. */
+    /* A commit was longer than the store takes: so many commits store one instance each, or one family, until it is
+     * known which of them it was. */
     uint32_t singly;
     uint32_t late; /* instances that have changed again while a commit under way stores them */
     bool closing;
@@ -306,11 +307,11 @@ struct hd_action {
 const action_entry *engine_action(const hd_engine *e, const char *name);
 /* Whether an instance can have this id: it is not too long, and UTF-8. */
 bool engine_may_exist(const char *id);
-/* The document "<prefix><id>" of the space, with one reference more; 0: no memory, or no document can have that name. No
- * handle is made: the replica may forget the document when nothing refers to it. */
+/* The document "<prefix><id>" of the space, with one reference more; 0: no memory, or no document can have that name.
+ * No handle is made: the replica may forget the document when nothing refers to it. */
 place_id engine_document(hd_engine *e, const char *prefix, const char *id);
-/* Nothing can have written the document, since its name has just been made up: it is known to be absent without a look at
- * the store. A commit that makes it claims that. */
+/* Nothing can have written the document, since its name has just been made up: it is known to be absent without a look
+ * at the store. A commit that makes it claims that. */
 void engine_assume_absent(hd_engine *e, place_id doc);
 /* What is visible there. Failed: it could not be read, which says nothing about whether it is there. */
 hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char *id);
@@ -431,7 +432,8 @@ bool live_has_news(const hd_engine *e);
 bool live_may_commit(const hd_engine *e);
 /* Whether what has changed is a group that is to be committed before more is done. */
 bool live_is_group(const hd_engine *e);
-/* Commits such a group, and has it synced from now on; called where the program starts many instances between two pumps. */
+/* Commits such a group, and has it synced from now on; called where the program starts many instances between two
+ * pumps. */
 void live_commit_group(hd_engine *e);
 void live_free(live *l);
 
@@ -477,7 +479,8 @@ bool child_work(hd_engine *e);
 /* ---- journal.c */
 /* Appends what the instance has noted. */
 hd_status journal_write(hd_tx *tx, live *l, const doc_writer *out);
-/* Removes at most so many of the instance's segments, the last ones. *count: entries that it has; then, that are left. */
+/* Removes at most so many of the instance's segments, the last ones. *count: entries that it has; then, that are
+ * left. */
 hd_status journal_cut(hd_tx *tx, hd_engine *e, const char *id, uint32_t most, uint64_t *count);
 
 /* ---- remove.c */

@@ -319,8 +319,8 @@ static bool keep_outcome(instance *in, ev result) {
     return crosses || in->w->status;
 }
 
-/* What ends an instance is stored. If it cannot be, because it contains itself or is too deep, what encoding it raises ends the
- * instance. */
+/* What ends an instance is stored. If it cannot be, because it contains itself or is too deep, what encoding it raises
+ * ends the instance. */
 static ev result_to_store(instance *in, instance_status *status, ev result) {
     if (result.kind == EV_UNBOUND || keep_outcome(in, result)) return result;
     raise_failure(in->w);

@@ -1,4 +1,5 @@
-/* keep.c -- instances that are over leave the store by themselves, where a policy says for how long, or how many, are kept.
+/* keep.c -- instances that are over leave the store by themselves, where a policy says for how long, or how many, are
+ * kept.
  *
  * The policy is that of the workflow ("keep" in its IR), else that of the engine's options. The commit that stores ends
  * under a policy also writes a *note*, one for each workflow: the document
@@ -7,8 +8,8 @@
  *
  * Every commit has notes of its own, so that commits under way do not share a document. By their names the notes of a
  * workflow are in the order of the ends. A *shelf* is what the engine remembers of the notes of one workflow: when the
- * first end is due, how many there are, and the names of the oldest. When something is due, the oldest note is read, and
- * a transaction removes its instances and shortens the note.
+ * first end is due, how many there are, and the names of the oldest. When something is due, the oldest note is read,
+ * and a transaction removes its instances and shortens the note.
  *
  * The engine that has the lease of the first shard removes; it hears of notes that engines of other shards write.
  *

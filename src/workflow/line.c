@@ -2,8 +2,8 @@
  *
  * "workflow-queue/<name>" says how many steps of a queue may be with workers at once, and whether it is paused. The
  * active engine hears of it. A queue that steps name and that has no such document has no bounds. Steps wait in
- * dispatch.c, by queue and action; a claim counts in its queue while a worker has it. The bound holds over all engines of
- * the space: share.c. */
+ * dispatch.c, by queue and action; a claim counts in its queue while a worker has it. The bound holds over all engines
+ * of the space: share.c. */
 #include "workflow/engine.h"
 
 #include "base/env.h"

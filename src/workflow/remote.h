@@ -3,10 +3,10 @@
  *     accept -> hello -> claim --> task, task, ... --> complete, fail --> (commit) --> done
  *                                        cancel <-- the engine takes a step back
  *
- * Each connection is a worker (task.h). It gets as many steps as it has asked for, so that one that stops reading gets no
- * more; what it does not read is bounded, and after a while it is dropped. A connection that ends, or says what cannot be
- * understood, loses the steps that it has: they go to other workers. A token is good on the connection that it was given
- * to, so that what a worker says after it has connected again is late.
+ * Each connection is a worker (task.h). It gets as many steps as it has asked for, so that one that stops reading gets
+ * no more; what it does not read is bounded, and after a while it is dropped. A connection that ends, or says what
+ * cannot be understood, loses the steps that it has: they go to other workers. A token is good on the connection that
+ * it was given to, so that what a worker says after it has connected again is late.
  *
  * Only an active engine listens. One that rises makes the socket; one that stands down closes it, and workers connect
  * again to the one that has risen.

@@ -51,8 +51,8 @@ static inline bool share_has_room(const share *s, uint32_t used) {
     return !s->doc || used + s->giving < s->slots;
 }
 
-/* What programs call a queue (line.c): the steps that name it share its limit and its pause. Steps that name no queue are
- * in the line whose name is empty. */
+/* What programs call a queue (line.c): the steps that name it share its limit and its pause. Steps that name no queue
+ * are in the line whose name is empty. */
 typedef struct line {
     char *name;       /* owned */
     uint32_t most;    /* so many of its steps are with workers at once; 0: any number */

@@ -1,7 +1,7 @@
 /* wire.h -- what workers and the engine say to each other: docs/WORKERS.md.
  *
- * A message is four bytes, the length in network order, and so many bytes of JSON: an object with a "type". Everything in a
- * message of a worker is checked, and an unknown key, type or kind of value is refused by name, so that an older
+ * A message is four bytes, the length in network order, and so many bytes of JSON: an object with a "type". Everything
+ * in a message of a worker is checked, and an unknown key, type or kind of value is refused by name, so that an older
  * engine does not do half of what a newer worker asks. */
 #ifndef WORKFLOW_WIRE_H
 #define WORKFLOW_WIRE_H

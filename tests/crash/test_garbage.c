@@ -1,8 +1,8 @@
 /* test_garbage.c -- strangers at the socket of a running program: what they send is no question, or half of one.
  *
- * Requests are cut, spliced, doubled and strewn with bytes; they come in pieces, several at once, without an end, or the
- * asker leaves. Whatever comes, each line that the program answers is an answer or an error, its own work goes on, and
- * no descriptor is lost. HD_GARBAGE is how many requests are sent. */
+ * Requests are cut, spliced, doubled and strewn with bytes; they come in pieces, several at once, without an end, or
+ * the asker leaves. Whatever comes, each line that the program answers is an answer or an error, its own work goes on,
+ * and no descriptor is lost. HD_GARBAGE is how many requests are sent. */
 #define _GNU_SOURCE
 #include "folder.h"
 #include "lab.h"

@@ -1,10 +1,10 @@
-/* test_workflow_kill_rich.c -- the process that runs workflows is killed while signals, pauses, queues, limits, children,
- * transactions and a schedule are under way.
+/* test_workflow_kill_rich.c -- the process that runs workflows is killed while signals, pauses, queues, limits,
+ * children, transactions and a schedule are under way.
  *
  * A child opens the store and its engine, registers some random programs (workflow_programs.h), starts two instances of
- * each, and drives them: it sends the signals that steps wait for, pauses and resumes instances, and changes the bounds of
- * queues. Meanwhile a schedule starts an instance every few milliseconds. The child is killed with SIGKILL: in the middle
- * of an action, or a random time after it began; the next one goes on with the same file. In the end
+ * each, and drives them: it sends the signals that steps wait for, pauses and resumes instances, and changes the bounds
+ * of queues. Meanwhile a schedule starts an instance every few milliseconds. The child is killed with SIGKILL: in the
+ * middle of an action, or a random time after it began; the next one goes on with the same file. In the end
  *
  *   - every instance has the result of the direct interpretation (W4);
  *   - actions within transactions have counted once for each success, however often they ran (W1);

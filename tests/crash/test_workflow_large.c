@@ -188,7 +188,8 @@ static void note_end(const char *id, hd_status status, hd_value result, void *ct
     *(hd_status *)ctx = status;
 }
 
-/* Its completions, which come together, are longer than a row: the others in their commit are stored, and it is marked. */
+/* Its completions, which come together, are longer than a row: the others in their commit are stored, and it is
+ * marked. */
 static void an_instance_that_no_row_holds_is_written_off(void **state) {
     (void)state;
     enum { OTHERS = 5 };

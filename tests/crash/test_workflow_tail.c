@@ -1,5 +1,5 @@
-/* test_workflow_tail.c -- a program is killed whose many open instances stand only in the log: the next engine takes them
- * up from head rows, which it has the log folded into first, and each goes on. */
+/* test_workflow_tail.c -- a program is killed whose many open instances stand only in the log: the next engine takes
+ * them up from head rows, which it has the log folded into first, and each goes on. */
 #define _GNU_SOURCE
 #include "folder.h"
 

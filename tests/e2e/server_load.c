@@ -2,10 +2,10 @@
  *
  *     server_load ADDRESS NAME COUNT IN_FLIGHT [SPACE]
  *
- * Commit i makes the document SPACE/NAME-i (default main), which must not exist, and adds one to SPACE/total. Prints "ready", then
- * "ok I" when commit I has been acknowledged, and "refused I STATUS"; at the end "done". While the server is away it
- * waits. A commit that is stored twice would make the total wrong; one that is refused although it is stored is told
- * HD_EXISTS. */
+ * Commit i makes the document SPACE/NAME-i (default main), which must not exist, and adds one to SPACE/total. Prints
+ * "ready", then "ok I" when commit I has been acknowledged, and "refused I STATUS"; at the end "done". While the server
+ * is away it waits. A commit that is stored twice would make the total wrong; one that is refused although it is stored
+ * is told HD_EXISTS. */
 #include <heddle.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Addresses of stores from a stranger: taken apart or refused with a reason, and a password is never shown. The first byte
- * says what the rest is: an address behind its scheme, or a password that is written into one. */
+/* Addresses of stores from a stranger: taken apart or refused with a reason, and a password is never shown. The first
+ * byte says what the rest is: an address behind its scheme, or a password that is written into one. */
 #define _GNU_SOURCE
 #include "store/postgres/url.h"
 

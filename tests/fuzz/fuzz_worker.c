@@ -1,6 +1,6 @@
-/* Bytes from a stranger at the workers' socket, who may know the tokens of its steps. Whatever is said: what is told back is
- * whole messages of JSON, queues and claims agree, and a good worker that comes afterwards can finish every instance that
- * the stranger has not. */
+/* Bytes from a stranger at the workers' socket, who may know the tokens of its steps. Whatever is said: what is told
+ * back is whole messages of JSON, queues and claims agree, and a good worker that comes afterwards can finish every
+ * instance that the stranger has not. */
 #include "workflow/engine.h"
 #include "workflow/remote.h"
 

@@ -4,8 +4,9 @@
  * continue, try with except and finally, parallel branches, calls (or children), sleep, raise, return. interpret()
  * runs the tree as it stands; emit_all() writes the same tree as IR.
  *
- * With `rich` some sleeps wait for a signal "s<n>", whose payload is n, or no value of a workflow; some actions name a queue or have a limit; and
- * some are "effect": within a transaction, in which each success counts once more in a cell. */
+ * With `rich` some sleeps wait for a signal "s<n>", whose payload is n, or no value of a workflow; some actions name a
+ * queue or have a limit; and some are "effect": within a transaction, in which each success counts once more in a
+ * cell. */
 #ifndef WORKFLOW_PROGRAMS_H
 #define WORKFLOW_PROGRAMS_H
 

@@ -1,9 +1,10 @@
 /* test_events_life.c -- handlers see one state, and every event counts once, over the lives of a program.
  *
- * Random worlds with all that makes this hard at the same time: computations that choose what they read, fail after they
- * have read more, or are suspended and answered later in any order; debounces and throttles that are set and cleared;
- * events that are posted by two programs, with and without ids of their own; commits that are refused or arrive late;
- * programs that are closed and start again in the middle of all that. One of the programs computes and handles.
+ * Random worlds with all that makes this hard at the same time: computations that choose what they read, fail after
+ * they have read more, or are suspended and answered later in any order; debounces and throttles that are set and
+ * cleared; events that are posted by two programs, with and without ids of their own; commits that are refused or
+ * arrive late; programs that are closed and start again in the middle of all that. One of the programs computes and
+ * handles.
  *
  *   I4   a handler reads every source and every output. Each output is what its function makes of its inputs as the
  *        handler sees them, unless the function fails on them

@@ -1,10 +1,10 @@
 /* test_gates_naive.c -- time gates against a model that looks at every node each time.
  *
  * A few effects, each reading two of a few cells, with debounces and throttles that come, change and go,
- * holds, transient failures, tracing that is switched on and off, and async runs that end late or are given up. The model keeps, of each
- * node, the times of which seed 8.1 speaks, and says after every step which of them must have run, how
- * often, which is next and when, and why the others do not. How long a retry waits is drawn by chance: the
- * model looks it up, and checks that it is within its bounds.
+ * holds, transient failures, tracing that is switched on and off, and async runs that end late or are given up. The
+ * model keeps, of each node, the times of which seed 8.1 speaks, and says after every step which of them must have run,
+ * how often, which is next and when, and why the others do not. How long a retry waits is drawn by chance: the model
+ * looks it up, and checks that it is within its bounds.
  *
  * A second world has bodies that take their time, and effects that are debounced for it (8.2): as the average says,
  * and in two programs alike, one of which is traced, stopped at breakpoints and timed more often (P10).

@@ -3,10 +3,10 @@
  * Small acyclic graphs over a few source cells: computations that read all their inputs, choose among them,
  * or follow from one to the next, so that a run discovers several writers; computations that fail for some
  * values, after they have read more than before; runs that are suspended, and end later in any order, with a
- * result or a failure; materialisers; effects that write what others read; handlers; sinks; pulls. Nodes come and go, also
- * while they are suspended. The program writes several sources at once, and between the slices of a pass. In some worlds
- * documents load late: there a run of some nodes reads, after its inputs, a document of its own for each first input.
- * Some of these loads fail, and are asked for again.
+ * result or a failure; materialisers; effects that write what others read; handlers; sinks; pulls. Nodes come and go,
+ * also while they are suspended. The program writes several sources at once, and between the slices of a pass. In some
+ * worlds documents load late: there a run of some nodes reads, after its inputs, a document of its own for each first
+ * input. Some of these loads fail, and are asked for again.
  *
  * The model is the definition: what a computation's value is, given the sources, computed from scratch. Cells
  * that effects and handlers write are sources here. A node whose run failed keeps the value that it had, as

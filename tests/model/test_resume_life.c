@@ -1,8 +1,8 @@
 /* test_resume_life.c -- I7 within one life and over restarts: a piece is stopped, started and removed at
  * random, its runtime is closed and opened again, with and without a sync, its inputs change and change
- * back, rows of a list leave and come back, runs fail, a gate is set and cleared. Now and then another program runs the piece with another
- * version of the code, at the same time, and overwrites its outputs and rows; after the next start everything
- * is of the first version again.
+ * back, rows of a list leave and come back, runs fail, a gate is set and cleared. Now and then another program runs the
+ * piece with another version of the code, at the same time, and overwrites its outputs and rows; after the next start
+ * everything is of the first version again.
  *
  * The naive twin knows what each function saw when it ran last, and whether that has been touched since. A
  * run that finds the same, untouched, is one that a process which stayed alive would not make. At rest,

@@ -6,7 +6,8 @@
  * that go, come back or never come back; other runtimes that write; checkpoints. At rest the program
  * stops or is killed, perhaps somebody writes while it is down, and it starts again, with its nodes in
  * another order, and some of them in another version, which reads something else; a version may come back later.
- * Now and then another program has the other versions meanwhile. A naive twin knows the definitions, and what each read gave:
+ * Now and then another program has the other versions meanwhile. A naive twin knows the definitions, and what each read
+ * gave:
  *
  *   - what an effect looks at is what the definitions give, computed from scratch
  *   - what a clean node has read, whole or by shape, is what is there

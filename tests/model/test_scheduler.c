@@ -2,8 +2,8 @@
  *
  * Small random graphs over a few cells: computations, effects, materialisers, nodes that choose what
  * they read, nodes that make and remove others, nodes that are suspended in the middle, cycles, time
- * gates; spaces are unloaded where that is possible. Most are not reachable from an effect. The twin knows what each node is made of, nothing
- * more; at rest it compares:
+ * gates; spaces are unloaded where that is possible. Most are not reachable from an effect. The twin knows what each
+ * node is made of, nothing more; at rest it compares:
  *
  *   I1  what a live node last saw and wrote is what the definitions give, computed from scratch
  *       (in a graph with cycles: what it wrote follows from what its inputs are now)

@@ -4,9 +4,9 @@
  * claimed by two workers and completed in a random order; completions come twice or with old tokens; workers lose
  * steps, give them back, or leave; now and then the engine drops everything from memory, as after a crash, and
  * takes it up from the store. Signals come early or late, instances and queues are paused for a while, and steps share
- * queues and limits with those of a second instance of the same program that runs beside the first. The results are that
- * of the interpretation, and each step has its effect once: as many different steps complete, with the same arguments, as
- * actions are called, and an action within a transaction has written once for each success (W1, W4). */
+ * queues and limits with those of a second instance of the same program that runs beside the first. The results are
+ * that of the interpretation, and each step has its effect once: as many different steps complete, with the same
+ * arguments, as actions are called, and an action within a transaction has written once for each success (W1, W4). */
 #define _DEFAULT_SOURCE
 #include "lab.h"
 #include "workflow/engine.h"

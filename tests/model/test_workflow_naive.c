@@ -1,9 +1,9 @@
 /* test_workflow_naive.c -- random workflows, walked and stored, against a direct interpretation.
  *
  * A random program (workflow_programs.h) is interpreted as it stands; as IR it is walked, with its steps completed in a
- * random order, and is now and then dropped from memory and loaded from its document. Both must end with the same result
- * or the same exception, having called actions with the same arguments equally often (W1, W4), and be at rest with
- * something to wait for in between (W2, W3, asserted by instance_check). */
+ * random order, and is now and then dropped from memory and loaded from its document. Both must end with the same
+ * result or the same exception, having called actions with the same arguments equally often (W1, W4), and be at rest
+ * with something to wait for in between (W2, W3, asserted by instance_check). */
 #define _DEFAULT_SOURCE
 #include "workflow_document.h"
 #include "workflow_programs.h"

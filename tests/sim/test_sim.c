@@ -240,8 +240,8 @@ static size_t count_taken(hd_runtime *rt) {
     return n;
 }
 
-/* An engine does a step and is cut off before that is stored. It puts its lease down, since it cannot say that it lives,
- * and takes it up again while its commit still has no verdict; then the commit is refused. */
+/* An engine does a step and is cut off before that is stored. It puts its lease down, since it cannot say that it
+ * lives, and takes it up again while its commit still has no verdict; then the commit is refused. */
 static void an_engine_does_not_read_through_a_commit_in_doubt(void **state) {
     for (uint64_t seed = 1; seed <= 8; seed++) {
         crew c;

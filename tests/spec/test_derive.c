@@ -51,8 +51,8 @@ static void change(double n) {
     lab_settle(l);
 }
 
-/* All have joined. The first changes show them that they have the same nodes, and then that one leads; a row of a result
- * that stays takes a second, as long as none leads. */
+/* All have joined. The first changes show them that they have the same nodes, and then that one leads; a row of a
+ * result that stays takes a second, as long as none leads. */
 static void all_join(void) {
     lab_on(l, "w");
     lab_set(l, "n", 1);
@@ -149,8 +149,8 @@ static bool waits(int at) {
     return lab_info(l, "double").why_not == HD_WHY_NOT_LED;
 }
 
-/* C380: a leader that is silent is waited for, and everything downstream waits; then the node runs, and the next time it
- * does not wait. */
+/* C380: a leader that is silent is waited for, and everything downstream waits; then the node runs, and the next time
+ * it does not wait. */
 static void a_silent_leader_is_not_waited_for_long(void **state) {
     all_join();
     int at = cut_leader(), other = (at + 1) % FOLLOWERS;

@@ -244,8 +244,8 @@ static void a_part_of_a_document_is_made_again(void **state) {
 
 static double sum(const double *in) { return in[0] + in[1]; }
 
-/* I1: another program removes an output: it is made again, also if no reader of it stands in the index, because the only
- * one is invalid already and nothing needs it. */
+/* I1: another program removes an output: it is made again, also if no reader of it stands in the index, because the
+ * only one is invalid already and nothing needs it. */
 static void what_another_program_removes_is_made_again(void **state) {
     lab_on(l, "b");
     lab_set(l, "x", 5);

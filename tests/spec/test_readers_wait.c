@@ -96,7 +96,8 @@ static void success_ends_the_row_of_refusals(void **state) {
     hd_lab_close(lab);
 }
 
-/* A pull looks once, so it has to see the right value. Nothing needs y before; then idle does not wait for the retry. */
+/* A pull looks once, so it has to see the right value. Nothing needs y before; then idle does not wait for the
+ * retry. */
 static void a_pull_waits_for_the_retry(void **state) {
     (void)state;
     hd_runtime *a, *b;

@@ -1,5 +1,5 @@
-/* test_rest.c -- a runtime with a file, and an engine on it, that have nothing to do: they wait for a descriptor and for
- * no time, and hear of the next write all the same. */
+/* test_rest.c -- a runtime with a file, and an engine on it, that have nothing to do: they wait for a descriptor and
+ * for no time, and hear of the next write all the same. */
 #define _GNU_SOURCE
 #include "lab.h"
 #include "folder.h"
@@ -47,7 +47,8 @@ static int times_until_rest(hd_runtime *rt) {
         if (due == UINT64_MAX) return times;
         assert_true(times < LOOKS_MAX);
         if (due > now) lab_env_advance_ns(env, due - now);
-        /* While the writer's thread has the file's lock, which takes time of the real clock, the runtime looks again. */
+        /* While the writer's thread has the file's lock, which takes time of the real clock, the runtime looks
+         * again. */
         struct pollfd fd = { .fd = hd_runtime_fd(rt), .events = POLLIN };
         (void)poll(&fd, 1, 2);
     }

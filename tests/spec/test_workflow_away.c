@@ -492,7 +492,8 @@ static void engines_do_steps_for_each_other(void **state) {
     assert_int_equal(calls2, FLOWS);
 }
 
-/* The engine that has the shard now begins the steps that were elsewhere again, and no entry of the one before is left. */
+/* The engine that has the shard now begins the steps that were elsewhere again, and no entry of the one before is
+ * left. */
 static void a_shard_that_goes_on_elsewhere_begins_its_steps_again(void **state) {
     hd_runtime *third;
     hd_engine *third_engine;

@@ -1,4 +1,5 @@
-/* test_workflow_combined.c -- several things at once: pausing, timers, signals, cancelling, children, retries, restarts. */
+/* test_workflow_combined.c -- several things at once: pausing, timers, signals, cancelling, children, retries,
+ * restarts. */
 #define _DEFAULT_SOURCE
 #include "workflow_world.h"
 #include <heddle/workflow_build.h>

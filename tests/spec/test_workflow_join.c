@@ -1,5 +1,5 @@
-/* test_workflow_join.c -- where the two schedulers meet: actions within a transaction, events that a workflow sends, cells
- * that it waits for; and the builder's calls for them. */
+/* test_workflow_join.c -- where the two schedulers meet: actions within a transaction, events that a workflow sends,
+ * cells that it waits for; and the builder's calls for them. */
 #define _DEFAULT_SOURCE
 #include "workflow_world.h"
 #include <heddle/event.h>

@@ -1,5 +1,5 @@
-/* test_workflow_keep.c -- instances that are over leave the store by themselves: after a time, or beyond a number, by the
- * policy of the engine or of their workflow. */
+/* test_workflow_keep.c -- instances that are over leave the store by themselves: after a time, or beyond a number, by
+ * the policy of the engine or of their workflow. */
 #define _DEFAULT_SOURCE
 #include "workflow_world.h"
 

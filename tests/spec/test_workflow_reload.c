@@ -1,5 +1,5 @@
-/* test_workflow_reload.c -- several instances at once, loaded again after every commit: each ends with the result it has
- * by itself (W4). What one instance changes and frees between two commits is stored in its own document. */
+/* test_workflow_reload.c -- several instances at once, loaded again after every commit: each ends with the result it
+ * has by itself (W4). What one instance changes and frees between two commits is stored in its own document. */
 #define _GNU_SOURCE
 #include "folder.h"
 #include "random_flow.h"

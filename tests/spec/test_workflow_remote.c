@@ -1,5 +1,5 @@
-/* test_workflow_remote.c -- workers in other processes, as scripted clients of the socket: what they are told, and that one
- * that speaks garbage, stops reading, ends or answers late harms no other (docs/WORKERS.md).
+/* test_workflow_remote.c -- workers in other processes, as scripted clients of the socket: what they are told, and that
+ * one that speaks garbage, stops reading, ends or answers late harms no other (docs/WORKERS.md).
  *
  * The clients are in this process: a socket is written to, the runtime is pumped, and the answer is there. Time is the
  * lab's. Issue words: "every message checked, limits on size and number, a token per claim". */

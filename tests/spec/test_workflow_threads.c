@@ -1,5 +1,5 @@
-/* test_workflow_threads.c -- actions on the engine's threads: results come back, whatever their order; an engine that is
- * closed waits for what runs. Under the thread sanitizer, too. */
+/* test_workflow_threads.c -- actions on the engine's threads: results come back, whatever their order; an engine that
+ * is closed waits for what runs. Under the thread sanitizer, too. */
 #define _GNU_SOURCE
 #include "random_flow.h"
 

@@ -406,8 +406,8 @@ static void assert_listed(hd_runtime *rt) {
     assert_string_equal(ids_after(rt, NULL, NULL, ""), "a1 a3 b1 b2 ");
 }
 
-/* Writes so many documents in one burst, which is one row of the log, and counts the allocations of another runtime that
- * lists them and reads them all. */
+/* Writes so many documents in one burst, which is one row of the log, and counts the allocations of another runtime
+ * that lists them and reads them all. */
 static uint64_t count_loads_of_burst(int documents) {
     lab_env *world = lab_env_open();
     hd_runtime *a = open_store(), *b;

@@ -153,7 +153,8 @@ static void a_patch_that_does_not_fit_leaves_the_transaction_as_it_was(void **st
     assert_cell(a, "n", "{\"l\":[1],\"x\":1}");
 }
 
-/* store.h, 0042: a blind write below what another writer has made a link of is left out; the rest of the commit stands. */
+/* store.h, 0042: a blind write below what another writer has made a link of is left out; the rest of the commit
+ * stands. */
 static void a_blind_write_below_a_new_link_is_left_out(void **state) {
     lab_write(a, "n", "{\"l\":{\"x\":0}}");
     lab_write(a, "to", "{\"x\":5}");

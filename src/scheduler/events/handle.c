@@ -177,8 +177,8 @@ static hd_value story_of(scheduler *s, hd_pool *pool, const event *e) {
 }
 
 /* What stands beside a receipt: the schema of its value, the story of a posted event, and a kind where the id has no
- * time. Receipts of other sent events without a returned container have no metadata: the id says that the document is a receipt, and the
- * commit's stamp names the handler. */
+ * time. Receipts of other sent events without a returned container have no metadata: the id says that the document is a
+ * receipt, and the commit's stamp names the handler. */
 static hd_status describe(scheduler *s, hd_tx *tx, place_id doc, const handling *h) {
     bool posted = h->e->flags & EVENT_POSTED;
     char text[RECEIPT_KIND_SIZE];

@@ -48,8 +48,8 @@ void client_release(client *c);
 hd_status client_snapshot(client *c);
 
 /* Tells the replica of rows up to `until`; with UINT64_MAX of all there are, but not beyond a row of
- * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. It ends before rows that were
- * pruned, with `gap`. */
+ * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. It ends before rows that
+ * were pruned, with `gap`. */
 hd_status client_advance(client *c, uint64_t until);
 /* After that, with the same snapshot: reads the documents anew. The writer has decided all commits of ours that it was
  * given, and those that it has accepted are COMMIT_IN. */

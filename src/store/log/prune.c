@@ -84,7 +84,8 @@ static hd_status see(void *ctx, const log_text *text, bool *stop) {
     return HD_OK;
 }
 
-/* If another process has deleted the first row meanwhile, it has taken all of them off `kept`: nothing is left to do. */
+/* If another process has deleted the first row meanwhile, it has taken all of them off `kept`: nothing is left to
+ * do. */
 static hd_status delete_inside(writer *w, const slice *s) {
     assert(s->first && s->first <= s->last && s->last <= w->prune_to);
     log_store *store = w->store;

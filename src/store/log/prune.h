@@ -2,7 +2,8 @@
  *
  * A row may go when it is folded into the heads and every reader that lives has delivered it. A reader
  * that lags further behind than LAG_MAX is overtaken: it meets a gap and reads its documents anew from
- * the heads, which costs it more than the rows would. So a program that hangs does not make the file grow without bound.
+ * the heads, which costs it more than the rows would. So a program that hangs does not make the file grow without
+ * bound.
  *
  * A slice reads the rows that are to go, without a lock, since rows never change; then it deletes them
  * in one short transaction, which does not wait for the disk. Commits have their turn between slices. */

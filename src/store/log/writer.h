@@ -38,7 +38,8 @@ void writer_start(writer *w);
 void writer_step(writer *w);
 bool writer_turn(writer *w);
 /* All outcomes that are ready, in order; the caller's. `seen` is the last row that was delivered.
- * *folded is the checkpoint's row, *heard the log's last one as of the last beat, *trouble why the last attempts failed; its status is HD_OK if none did. */
+ * *folded is the checkpoint's row, *heard the log's last one as of the last beat, *trouble why the last attempts
+ * failed; its status is HD_OK if none did. */
 outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, uint64_t *heard,
                      hd_error *trouble);
 /* The runtime has delivered everything up to row `seen`. The writer notes that in the runtime's row of `reader`, with

@@ -32,8 +32,8 @@ void wal_mark(wal *w, file *f);
  * Failing is no harm. */
 void wal_make_room(wal *w, file *f, size_t bytes);
 
-/* Whether there is enough to copy, and doing so, between two commits of ours. Commits of other processes do not wait for
- * it. */
+/* Whether there is enough to copy, and doing so, between two commits of ours. Commits of other processes do not wait
+ * for it. */
 bool wal_is_long(const wal *w);
 void wal_copy(wal *w, file *f);
 

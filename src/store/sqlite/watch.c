@@ -57,8 +57,8 @@ static bool tell_once(int set, int fd, unsigned what, bool once) {
     return fd >= 0 && kevent(set, &change, 1, NULL, 0, NULL) >= 0;
 }
 
-/* The store's own file is never opened here: closing one descriptor of a file drops all the locks that the process has on
- * it, SQLite's among them. That its name was taken away changes its directory. SQLite locks no WAL. */
+/* The store's own file is never opened here: closing one descriptor of a file drops all the locks that the process has
+ * on it, SQLite's among them. That its name was taken away changes its directory. SQLite locks no WAL. */
 void watch_open(watch *w, sqlite3 *db) {
     char directory[4096];
     assert(w->fd < 0);
@@ -99,8 +99,8 @@ void watch_take(watch *w) {
 
 #endif
 
-/* Of the locks in the WAL's shared memory, the one that a write transaction holds from its beginning until its commit can
- * be seen. */
+/* Of the locks in the WAL's shared memory, the one that a write transaction holds from its beginning until its commit
+ * can be seen. */
 enum { WRITE_LOCK = 0 };
 
 bool watch_sees_writing(sqlite3 *db) {
