@@ -83,7 +83,7 @@ void tree_close(tree *t) {
 }
 
 static tree_row *row_at(tree *t, hd_value document, hd_value place, const char *node) {
-    uint32_t of = outline_function_of(&t->o, document, place);
+    uint32_t of = outline_function_of(t->o.p, document, place);
     for (size_t i = 0; i < t->count; i++)
         if (t->rows[i].function == of && strcmp(t->rows[i].n->id, node) == 0) return &t->rows[i];
     return NULL;
@@ -184,7 +184,7 @@ static void each_standing(tree *t, hd_value document, standing_fn fn, void *ctx)
     const char *status = flow_text(document, "status");
     hd_value failed = hd_value_at(document, "failed_at");
     for (hd_iter it = hd_iter_of(hd_value_at(document, "open")); hd_iter_next(&it);) {
-        uint32_t of = outline_function_of(&t->o, document, open_record_place(it.value));
+        uint32_t of = outline_function_of(t->o.p, document, open_record_place(it.value));
         uint32_t node = of ? PLAN_NONE : plan_find_node(f, open_record_node(it.value));
         if (node != PLAN_NONE && !t->over) fn(t, node, ctx);
     }

@@ -160,7 +160,7 @@ static hd_value step_of(question *q, const outline *o, const char *number, hd_va
     static const char *const kept[] = { "node", "due", "attempt", "lost", "why" };
     static const char *const told_keys[] = { "queue", "limit", "cell", "until", "process" };
     hd_pool *pool = q->f.s.pool;
-    uint32_t of = outline_function_of(o, q->document, open_record_place(open));
+    uint32_t of = outline_function_of(o->p, q->document, open_record_place(open));
     const plan_function *f = of == PLAN_NONE ? NULL : &o->p->functions[of];
     uint32_t node = f ? plan_find_node(f, open_record_node(open)) : PLAN_NONE;
     if (node == PLAN_NONE) return (hd_value){ 0 };

@@ -40,7 +40,7 @@ static chart_state state_at(const plan_node *n, hd_value record) {
 }
 
 static chart_node *node_at(chart *c, hd_value place, const char *id) {
-    uint32_t of = outline_function_of(&c->o, c->instance, place);
+    uint32_t of = outline_function_of(c->o.p, c->instance, place);
     if (of == PLAN_NONE) return NULL;
     uint32_t node = plan_find_node(c->functions[of].f, id);
     return node == PLAN_NONE ? NULL : &c->functions[of].nodes[node];

@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "workflow/open_record.h"
+#include "workflow/outline.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -194,24 +195,8 @@ static void add_live(stater *to, const live *l) {
 
 /* ---- from the document alone */
 
-/* The function that a stored strand stands in; PLAN_NONE: the plan does not have it. A branch is of the function
- * that its fan was begun in. */
-static uint32_t function_of(const plan *p, hd_value doc, hd_value open) {
-    hd_value where = open, in_fan = hd_value_at(open, "fan");
-    char key[24];
-    if (hd_value_exists(in_fan)) {
-        snprintf(key, sizeof key, "%lld", (long long)hd_value_as_int(in_fan, 0));
-        where = hd_value_at(hd_value_at(hd_value_at(doc, "fans"), key), "in");
-        if (hd_value_exists(hd_value_at(where, "fan"))) return function_of(p, doc, where);
-    }
-    if (!hd_value_exists(hd_value_at(where, "call"))) return 0;
-    snprintf(key, sizeof key, "%lld", (long long)hd_value_as_int(hd_value_at(where, "call"), 0));
-    hd_value record = hd_value_at(hd_value_at(doc, "calls"), key);
-    return plan_find_function(p, hd_value_as_text(hd_value_at(record, "function"), ""));
-}
-
 static const plan_node *node_of(const plan *p, hd_value doc, hd_value open) {
-    uint32_t fn = function_of(p, doc, open_record_place(open));
+    uint32_t fn = outline_function_of(p, doc, open_record_place(open));
     if (fn == PLAN_NONE) return NULL;
     uint32_t node = plan_find_node(&p->functions[fn], open_record_node(open));
     return node == PLAN_NONE ? NULL : &p->functions[fn].nodes[node];

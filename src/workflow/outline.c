@@ -7,7 +7,7 @@
 #include "value/heap.h"
 #include <stdio.h>
 
-#define PLACES_MAX 1000 /* calls and fans around one step; one with more is taken for damaged */
+#define PLACES_MAX 1000 /* fans around one step; a document with more is taken for damaged */
 
 static hd_status open_world(outline *o, const hd_env *env) {
     machine *m;
@@ -41,13 +41,13 @@ static hd_value numbered(hd_value all, int64_t number) {
     return hd_value_at(all, key);
 }
 
-uint32_t outline_function_of(const outline *o, hd_value document, hd_value place) {
+uint32_t outline_function_of(const plan *p, hd_value document, hd_value place) {
     for (int i = 0; i < PLACES_MAX; i++) {
         int64_t caller = hd_value_as_int(hd_value_at(place, "call"), -1);
         int64_t fan = hd_value_as_int(hd_value_at(place, "fan"), -1);
         if (caller >= 0) {
             hd_value record = numbered(hd_value_at(document, "calls"), caller);
-            return plan_find_function(o->p, hd_value_as_text(hd_value_at(record, "function"), ""));
+            return plan_find_function(p, hd_value_as_text(hd_value_at(record, "function"), ""));
         }
         if (fan < 0) return 0;
         place = hd_value_at(numbered(hd_value_at(document, "fans"), fan), "in");

@@ -18,7 +18,7 @@ void outline_close(outline *o);
 
 /* The function that a step of an instance stands in: `place` is open_record_place of a record of "open", or
  * what "caller" or "in" of a record of "calls" or "fans" says. PLAN_NONE: the document does not say. */
-uint32_t outline_function_of(const outline *o, hd_value document, hd_value place);
+uint32_t outline_function_of(const plan *p, hd_value document, hd_value place);
 
 /* The word for what a node is called by people: the action's, signal's or function's name, else its id. */
 const char *outline_label(const plan_node *n);
