@@ -27,8 +27,8 @@
 
 void causes_fini(scheduler *s);
 
-/* The revision at which that what a read with this key sees changed last. When a shape changed is recorded
- * where a node reads it by shape; elsewhere the revision of the value counts. */
+/* The revision of the last change of what a read with this key sees. For a read by shape that is the revision of the
+ * shape, which a place has only while a node reads it by shape; otherwise the revision of the value counts. */
 static inline uint64_t causes_changed_at(const scheduler *s, uint32_t key) {
     const place *p = place_at(&s->r->places, key & KEY_PLACE);
     if (!(key & KEY_SHAPE) || !p->watch || watch_is_inline(p->watch)) return p->rev;
@@ -48,17 +48,18 @@ static inline uint64_t causes_last_since(const node *n) {
 hd_status causes_of_next(const scheduler *s, node_id id, place_vec *out);
 hd_status causes_of_last(const scheduler *s, node_id id, place_vec *out);
 
-/* The causes of the run that is under way, into tx->causes, with references (TX_CAUSES). Before its
- * reads are applied; from then on they are the transaction's, until the next two. A first run has
- * none. HD_NOMEM: nothing changed. */
+/* Moves the causes of the run that is under way into tx->causes, with references (TX_CAUSES). Called before the run's
+ * reads are applied; causes_completed, causes_give_back or causes_end takes them from there. A first run has none.
+ * HD_NOMEM: nothing changed. */
 hd_status causes_take(scheduler *s, node_id id, hd_tx *tx);
-/* The run has completed: they are those of the last run. */
+/* The run has completed: its causes are those of the last run. */
 void causes_completed(scheduler *s, node_id id, hd_tx *tx);
-/* The same of a plain run, which has not taken them: its reads tell them. */
+/* The same for a run that has not taken its causes: its reads tell them, and what was kept of the run before is
+ * dropped. */
 void causes_forget_last(scheduler *s, node_id id);
-/* It has not: they cause the next run. */
+/* The run has not completed: its causes are causes of the next run. */
 void causes_give_back(scheduler *s, node_id id, hd_tx *tx);
-/* Either, of a run whose node is gone. */
+/* The node of the run is gone: its causes are dropped. */
 void causes_end(scheduler *s, hd_tx *tx);
 
 /* A commit of the node was refused: what caused its run causes the next one. `since`: when the run before
@@ -68,7 +69,7 @@ void causes_restore(scheduler *s, node_id id, const place_id *causes, uint32_t c
 /* The next run is caused by this, too: a change that a node of a change group was told of, one that the node's
  * own commit made and that concerns it all the same, or one that was found when the node was resumed. */
 void causes_add(scheduler *s, node_id id, place_id at);
-/* The node goes, or begins anew. */
+/* The node is removed, or begins anew: drops its record. */
 void causes_forget(scheduler *s, node_id id);
 
 #endif

@@ -21,8 +21,8 @@ hd_status hd_heap_open(const hd_env *env, const hd_limits *limits, hd_heap **out
     return HD_OK;
 }
 
-/* Closes the pools first: the blocks that are left then are references that the program did not give up. */
-static void report_leftovers(hd_heap *heap) {
+/* Debug builds report blocks that are referenced after that: the program did not release them. */
+static void close_pools(hd_heap *heap) {
     for (list_node *l; (l = list_first(&heap->pools)) != NULL;)
         hd_pool_close(LIST_ENTRY(l, hd_pool, by_heap));
 #ifndef NDEBUG
@@ -34,7 +34,7 @@ static void report_leftovers(hd_heap *heap) {
 
 void hd_heap_close(hd_heap *heap) {
     if (!heap) return;
-    report_leftovers(heap);
+    close_pools(heap);
     orders_clear(heap);
     paths_fini(heap);
     keys_fini(heap);

@@ -4,12 +4,12 @@
 
 #include "scheduler/registry.h"
 
-/* Before the writes of a computation are committed. They are (4.3), unless the runtime is strict: HD_USAGE,
- * with the message of the failure. */
+/* Called before the writes of a computation are committed. A write outside of its outputs is committed all the same
+ * (4.3), with a warning; in a strict runtime it is HD_USAGE, with s->message. */
 hd_status surface_check_writes(scheduler *s, node_id id, const hd_tx *tx);
 /* When a computation has been registered. HD_USAGE in a strict runtime. */
 hd_status surface_check_rivals(scheduler *s, node_id id);
-/* After a first run that wrote nothing. HD_USAGE in a strict runtime, with the message of the failure. */
+/* After a first run. HD_USAGE in a strict runtime if it did not write its output, with s->message. */
 hd_status surface_check_first(scheduler *s, node_id id);
 /* The node may leave its output absent: surface_check_first says nothing of it. */
 void surface_may_stay_absent(scheduler *s, node_id id);

@@ -21,7 +21,7 @@ static head_row take_numbers(sqlite3_stmt *s) {
                        .kind = "" };
 }
 
-/* Stands on the row, or not; the caller resets. */
+/* Steps the statement to the row of this name, if there is one. The caller resets the statement. */
 static hd_status seek(file *f, file_sql which, const doc_name *name, sqlite3_stmt **out,
                       bool *found) {
     sqlite3_stmt *s = *out = file_sql_get(f, which);
