@@ -193,12 +193,13 @@ static ev f_sum(world *w, ev self, const ev *a, const call *c) {
     if (narrow) wide = total.i;
     for (int more; (more = iter_next(w, it, &one)) != 0;) {
         if (more < 0 || !world_step(w)) return ev_fail();
-        if (narrow && ev_is_int(one)) {
-            wide += one.i;
+        ev plain = ev_bare(one); /* a member of an IntEnum is a number */
+        if (narrow && ev_is_int(plain)) {
+            wide += plain.i;
             continue;
         }
         /* Only floats can be added to ints. Everything else is refused by its type, whatever the sum is. */
-        if (narrow) total = one.kind == EV_FLOAT ? ev_float((double)wide) : ev_int(0);
+        if (narrow) total = plain.kind == EV_FLOAT ? ev_float((double)wide) : ev_int(0);
         narrow = false;
         total = ev_binary(w, BINARY_ADD, total, one);
         if (ev_failed(total)) return total;

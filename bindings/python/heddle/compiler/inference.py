@@ -611,8 +611,9 @@ class Types:
             types[0] = first
         if any(t is UNSET for t in types):
             return UNSET
-        if operation in ("|", "&", "^") and isinstance(types[0], enum.EnumMeta) and types[0] is types[-1]:
-            return types[0]
+        flags = [t for found in types for t in members(found) if isinstance(t, type) and issubclass(t, enum.Flag)]
+        if operation in ("|", "&", "^") and flags:
+            return join(flags)
         if operation == "+" and all(isinstance(t, Of) for t in types):
             return _sum(*types)
         samples = [[self._sample(operand, t) for t in members(of)] for operand, of in zip(operands, types)]
