@@ -296,6 +296,29 @@ static void only_a_row_that_was_added_is_waited_for(void **state) {
     close_world(&w);
 }
 
+/* ---- prepared statements */
+
+static void do_housework(log_store *s, hd_status expected) {
+    uint64_t number;
+    assert_int_equal(ops->begin_write(s, LOG_HOUSEWORK), HD_OK);
+    assert_int_equal(ops->get_number(s, LOG_KEPT, &number), expected);
+}
+
+/* The server keeps what it has prepared before a statement of the same transaction fails. */
+static void a_statement_that_fails_at_first_can_be_sent_again(void **state) {
+    world w;
+    open_world(&w);
+    do_housework(w.writing, HD_OK);
+    for (int i = 0; i < 3; i++) {
+        do_housework(w.reading, HD_BUSY); /* one connection at a time */
+        ops->rollback(w.reading);
+    }
+    ops->rollback(w.writing);
+    do_housework(w.reading, HD_OK);
+    ops->rollback(w.reading);
+    close_world(&w);
+}
+
 /* ---- checkpoints */
 
 enum { FOLDERS = 3, ROUNDS = 40, IN_ROUND = 10, WORTH = 4000 };
@@ -423,6 +446,7 @@ int main(void) {
         cmocka_unit_test(a_server_may_refuse_to_listen),
         cmocka_unit_test(statements_of_a_commit_read_by_index),
         cmocka_unit_test(only_a_row_that_was_added_is_waited_for),
+        cmocka_unit_test(a_statement_that_fails_at_first_can_be_sent_again),
         cmocka_unit_test(at_rest_a_document_is_folded_once),
         cmocka_unit_test(under_load_a_document_is_folded_once),
         cmocka_unit_test(answers_are_told_at_once),

@@ -260,18 +260,23 @@ static Oid type_of(char letter) {
     }
 }
 
-_Static_assert(PG_SQL_COUNT_ < 1000000, "a name has room for six digits");
-static void statement_name(pg_sql which, char out[8]) { snprintf(out, 8, "s%d", (int)which); }
+enum { NAME_SIZE = 24 };
+
+/* What was prepared before a failure may be there or not: the next attempt has another name. */
+static void statement_name(const conn *c, pg_sql which, char out[NAME_SIZE]) {
+    snprintf(out, NAME_SIZE, "s%d_%u", (int)which, (unsigned)c->tries[which]);
+}
 
 static bool prepare(conn *c, pg_sql which) {
     const pg_statement *s = &pg_statements[which];
     Oid types[CONN_PARAMETERS];
-    char name[8];
+    char name[NAME_SIZE];
     int n = (int)strlen(s->types);
     assert(s->text && n <= CONN_PARAMETERS);
     if (c->prepared[which]) return true;
     for (int i = 0; i < n; i++) types[i] = type_of(s->types[i]);
-    statement_name(which, name);
+    c->tries[which]++;
+    statement_name(c, which, name);
     c->prepared[which] = c->fresh[which] = c->pq.PQsendPrepare(c->c, name, s->text, n, types);
     c->queued += c->prepared[which];
     return c->prepared[which];
@@ -280,14 +285,15 @@ static bool prepare(conn *c, pg_sql which) {
 static hd_status send(conn *c, pg_sql which, const conn_args *a) {
     static const conn_args none;
     int binary[CONN_PARAMETERS];
-    char name[8];
+    char name[NAME_SIZE];
     if (!a) a = &none;
     assert(c->c && which < PG_SQL_COUNT_);
     assert(a->count == (int)strlen(pg_statements[which].types));
     for (int i = 0; i < CONN_PARAMETERS; i++) binary[i] = 1;
-    statement_name(which, name);
-    bool sent = prepare(c, which) &&
-                c->pq.PQsendQueryPrepared(c->c, name, a->count, a->values, a->lengths, binary, 1);
+    bool sent = prepare(c, which);
+    statement_name(c, which, name);
+    sent =
+        sent && c->pq.PQsendQueryPrepared(c->c, name, a->count, a->values, a->lengths, binary, 1);
     if (!sent) {
         lose(c);
         return c->failure;
@@ -373,7 +379,7 @@ static void take_result(conn *c, PGresult *r, bool ours) {
     c->pq.PQclear(r);
 }
 
-/* A failure skips everything up to the next sync, PREPAREs too. */
+/* A failure skips everything up to the next sync, PREPAREs too; those before it are done. */
 static void forget_fresh(conn *c) {
     for (int i = 0; i < PG_SQL_COUNT_; i++) {
         if (c->failure && c->fresh[i]) c->prepared[i] = false;

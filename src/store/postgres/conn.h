@@ -38,7 +38,8 @@ typedef struct conn {
     uint64_t heard;      /* the last row that a notification has named */
     int heard_fd; /* a bell, rung when `heard` grew while a statement was waited for; -1: none */
     bool prepared[PG_SQL_COUNT_];
-    bool fresh[PG_SQL_COUNT_]; /* prepared since results were last waited for */
+    bool fresh[PG_SQL_COUNT_];     /* prepared since results were last waited for */
+    uint32_t tries[PG_SQL_COUNT_]; /* how often it was prepared: a part of its name on the server */
     conn_mode mode;
     bool begun;  /* the server has a transaction, or will have with what is queued */
     bool broken; /* the connection was lost, or a statement failed, in the present transaction */
