@@ -79,6 +79,8 @@ typedef struct log_store {
     /* Of the row that is appended: our runtime had been told of rows of others after our own last one, and had no
      * commit under way then. So others may wait for an answer. Set by the writer before append. */
     bool answers;
+    /* Other writers have appended lately, and the append may lose to one. Set by the writer before append. */
+    bool contended;
     SABOTAGE_FIELD
 } log_store;
 

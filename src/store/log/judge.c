@@ -31,6 +31,72 @@ static doc_name name_of_head(const head *h) {
     return doc_name_of_keys(h->space, (hd_scope)h->scope, h->instance, h->id, h->meta);
 }
 
+/* Reads the next message of a batch without consuming it. False: there is none. */
+static bool next_message(writer *w, const batch *b, candidate *work, size_t *used,
+                         hd_status *status) {
+    if (b->at == b->bytes.length) return false;
+    *status = decode_message(&w->decoder, w->session_index, b->bytes.bytes + b->at,
+                             b->bytes.length - b->at, work, used);
+    return true;
+}
+
+/* Whether a claim cannot be judged by what is in memory: nothing is known of the document, or not how far
+ * its touches go back. */
+static bool is_unknown(const writer *w, const sub_claim *c) {
+    assert(c->head < w->heads.heads.count);
+    const head *h = &w->heads.heads.items[c->head];
+    if (c->basis >= w->heads.spaces.items[h->space_index].floor) return false;
+    return !(h->flags & HEAD_FETCHED) || (h->seq > c->basis && !(h->flags & HEAD_FLOOR));
+}
+
+typedef struct expectation {
+    VEC(doc_name) names;
+} expectation;
+
+static bool is_wanted(const writer *w, uint32_t index) {
+    return !(w->heads.heads.items[index].flags & HEAD_FETCHED);
+}
+
+static bool expect_head(writer *w, expectation *e, uint32_t index) {
+    return vec_push(&w->env, &e->names, name_of_head(&w->heads.heads.items[index]));
+}
+
+static hd_status expect_message(writer *w, expectation *e, const submission *s) {
+    bool ok = true;
+    for (uint32_t i = 0; i < s->claim_count && ok; i++)
+        if (is_unknown(w, &s->claims[i])) ok = expect_head(w, e, s->claims[i].head);
+    for (uint32_t i = 0; i < s->precondition_count && ok; i++)
+        if (s->preconditions[i].kind == PRE_ABSENT && is_wanted(w, s->preconditions[i].head))
+            ok = expect_head(w, e, s->preconditions[i].head);
+    return ok ? HD_OK : HD_NOMEM;
+}
+
+static hd_status expect_batch(writer *w, expectation *e, const batch *given) {
+    batch b = *given;
+    candidate work;
+    size_t used;
+    hd_status status = HD_OK;
+    while (!status && next_message(w, &b, &work, &used, &status)) {
+        if (!status) status = expect_message(w, e, &work.sub);
+        b.at += used;
+    }
+    return status;
+}
+
+/* Before the first document of a group is looked up: the backend is told of everything that judging will look up. Most
+ * groups need nothing, and are not read for it. */
+static hd_status expect_all(writer *w) {
+    expectation e = { 0 };
+    hd_status status = HD_OK;
+    if (w->expected || !w->store->ops->expect_heads) return HD_OK;
+    w->expected = true;
+    for (batch *b = w->todo; b && !status; b = b->next) status = expect_batch(w, &e, b);
+    if (!status && e.names.count)
+        status = w->store->ops->expect_heads(w->store, e.names.items, e.names.count);
+    vec_fini(&w->env, &e.names);
+    return status;
+}
+
 /* The highest seq that a head row of the space can have. A writer that has not read the log before this group
  * compares with what it knew then: commits of the group have raised the seqs since. */
 static uint64_t highest_seq(const writer *w, uint32_t space) {
@@ -42,10 +108,12 @@ static uint64_t highest_seq(const writer *w, uint32_t space) {
  * space's floor are all there. */
 static hd_status look_up(writer *w, uint32_t index) {
     assert(index < w->heads.heads.count);
+    hd_status status = expect_all(w);
+    if (status) return status;
     head *h = &w->heads.heads.items[index];
     doc_name name = name_of_head(h);
     stored_head stored;
-    hd_status status = head_find(w->store, &name, &stored);
+    status = head_find(w->store, &name, &stored);
     if (status) return status;
     uint64_t seq = name.meta ? stored.meta_seq : stored.seq;
     bool ahead = seq > highest_seq(w, h->space_index);
@@ -71,15 +139,6 @@ static hd_status look_up(writer *w, uint32_t index) {
 /* Documents not changed since we opened are known only to be at or below the checkpoint. */
 static hd_status fetch(writer *w, uint32_t index) {
     return w->heads.heads.items[index].flags & HEAD_FETCHED ? HD_OK : look_up(w, index);
-}
-
-/* Whether a claim cannot be judged by what is in memory: nothing is known of the document, or not how far
- * its touches go back. */
-static bool is_unknown(const writer *w, const sub_claim *c) {
-    assert(c->head < w->heads.heads.count);
-    const head *h = &w->heads.heads.items[c->head];
-    if (c->basis >= w->heads.spaces.items[h->space_index].floor) return false;
-    return !(h->flags & HEAD_FETCHED) || (h->seq > c->basis && !(h->flags & HEAD_FLOOR));
 }
 
 static hd_status fetch_claims(writer *w, const submission *s) {
@@ -287,15 +346,6 @@ static hd_status judge(writer *w, outcome *o, candidate *work) {
     return fate ? tell(w, o, work->sub.local_seq, fate, NULL, 0) : tell_accepted(w, o, work);
 }
 
-/* Reads the next message of a batch without consuming it. False: there is none. */
-static bool next_message(writer *w, const batch *b, candidate *work, size_t *used,
-                         hd_status *status) {
-    if (b->at == b->bytes.length) return false;
-    *status = decode_message(&w->decoder, w->session_index, b->bytes.bytes + b->at,
-                             b->bytes.length - b->at, work, used);
-    return true;
-}
-
 /* A row ends before it becomes too long; the first commit of a row always fits (encoder.longest). */
 static bool is_row_full(const writer *w, const candidate *work) {
     size_t most = w->store->text_max;
@@ -329,53 +379,6 @@ static hd_status judge_all(writer *w, outcome *o) {
     for (batch *b = w->todo; b; b = b->next) b->judged = b->at;
     for (batch *b = w->todo; b && !full && !status; b = b->next)
         status = judge_batch(w, o, b, &full);
-    return status;
-}
-
-/* ---- What the backend can fetch beforehand ---------------------------------------------------- */
-
-typedef struct expectation {
-    VEC(doc_name) names;
-} expectation;
-
-static bool is_wanted(const writer *w, uint32_t index) {
-    return !(w->heads.heads.items[index].flags & HEAD_FETCHED);
-}
-
-static bool expect_head(writer *w, expectation *e, uint32_t index) {
-    return vec_push(&w->env, &e->names, name_of_head(&w->heads.heads.items[index]));
-}
-
-static hd_status expect_message(writer *w, expectation *e, const submission *s) {
-    bool ok = true;
-    for (uint32_t i = 0; i < s->claim_count && ok; i++)
-        if (is_unknown(w, &s->claims[i])) ok = expect_head(w, e, s->claims[i].head);
-    for (uint32_t i = 0; i < s->precondition_count && ok; i++)
-        if (s->preconditions[i].kind == PRE_ABSENT && is_wanted(w, s->preconditions[i].head))
-            ok = expect_head(w, e, s->preconditions[i].head);
-    return ok ? HD_OK : HD_NOMEM;
-}
-
-static hd_status expect_batch(writer *w, expectation *e, const batch *given) {
-    batch b = *given;
-    candidate work;
-    size_t used;
-    hd_status status = HD_OK;
-    while (!status && next_message(w, &b, &work, &used, &status)) {
-        if (!status) status = expect_message(w, e, &work.sub);
-        b.at += used;
-    }
-    return status;
-}
-
-/* Everything that judging will look up, in one go. */
-static hd_status expect_all(writer *w) {
-    expectation e = { 0 };
-    hd_status status = HD_OK;
-    for (batch *b = w->todo; b && !status; b = b->next) status = expect_batch(w, &e, b);
-    if (!status && e.names.count)
-        status = w->store->ops->expect_heads(w->store, e.names.items, e.names.count);
-    vec_fini(&w->env, &e.names);
     return status;
 }
 
@@ -497,12 +500,13 @@ static hd_status attempt_inside(writer *w, outcome *o) {
     /* An append behind rows that we have not read would be refused, and costs a sync all the same. */
     w->abreast = !s->optimistic || w->behind || !w->known || w->there > w->row;
     s->answers = w->there > w->own;
+    s->contended = w->courtesy || w->races;
     hd_status status = w->abreast ? writer_catch_up(w) : HD_OK;
     if (!status && (w->doubt || w->recovered.count)) status = recover_all(w, o);
     if (status || o->row) return status;
     o->before = w->row;
     if (s->optimistic) status = undo_begin(w);
-    if (!status && s->ops->expect_heads) status = expect_all(w);
+    w->expected = false;
     if (!status) status = judge_all(w, o);
     if (!status && w->admitted) status = store_row(w);
     if (!status && w->registered && takes_position(w)) status = log_readers_move(w);

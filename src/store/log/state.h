@@ -128,8 +128,9 @@ typedef struct writer {
     undo undo;        /* of an optimistic store */
     uint64_t there;   /* the last row that our runtime has been told of */
     uint64_t own;     /* the last row that we have appended */
-    bool behind;  /* others have appended, or our append may have been lost: read before judging */
-    bool abreast; /* what is judged now is judged on a snapshot that has been read to its end */
+    bool behind;   /* others have appended, or our append may have been lost: read before judging */
+    bool expected; /* the backend knows which documents the present group will look up */
+    bool abreast;  /* what is judged now is judged on a snapshot that has been read to its end */
     uint32_t attempts; /* failures in a row */
     uint32_t races;    /* groups in a row before which another writer appended its row */
     uint32_t courtesy; /* groups for which we still step aside for others */

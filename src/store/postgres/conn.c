@@ -326,7 +326,8 @@ void conn_begin(conn *c, conn_mode mode) {
 }
 
 static bool writes_alone(const conn *c, pg_sql which) {
-    return c->mode == CONN_APPEND && (which == PG_LOG_APPEND || which == PG_READER_PUT);
+    return c->mode == CONN_APPEND &&
+           (which == PG_LOG_APPEND || which == PG_LOG_CONTEND || which == PG_READER_PUT);
 }
 
 hd_status conn_send(conn *c, pg_sql which, const conn_args *args) {

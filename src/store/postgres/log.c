@@ -15,9 +15,9 @@ hd_status pg_append(log_store *s, uint64_t row, uint64_t hash, row_text body) {
     args_number(&a, (int64_t)row);
     args_number(&a, (int64_t)hash);
     args_text(&a, body);
-    args_word(&a, c->waits);
+    if (s->contended) args_word(&a, c->waits);
     hd_status status = conn_leave_snapshot(c);
-    if (!status) status = conn_send(c, PG_LOG_APPEND, &a);
+    if (!status) status = conn_send(c, s->contended ? PG_LOG_CONTEND : PG_LOG_APPEND, &a);
     if (!status) status = conn_wait(c);
     if (status) return status;
     if (c->affected != 1) return HD_RESYNC; /* another writer was faster */

@@ -24,12 +24,17 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
 
     /* The primary key decides which writer has the row. The row before it must still be there, and stays while
      * this statement runs: a writer that slept while others appended, folded and pruned must not begin a
-     * second log behind the first. Pruning never deletes the last row. The lock on that row alone would make a
-     * writer wait for the disk that has added nothing: only a row that was added is waited for, as $4 says. */
+     * second log behind the first. Pruning never deletes the last row. */
     [PG_LOG_APPEND] = { "insert into log(row, hash, body) select $1, $2, $3 from log where row = "
-                        "$1 - 1 and " SOFTLY " for key share on conflict (row) do nothing"
-                        " returning set_config('synchronous_commit', $4, true)",
-                        "nntt" },
+                        "$1 - 1"
+                        " for key share on conflict (row) do nothing",
+                        "nnt" },
+    /* The same where other processes append, too. The lock of the row before is written to the WAL, so that a writer
+     * which has added nothing would wait for the disk: here only a row that was added is waited for, as $4 says. */
+    [PG_LOG_CONTEND] = { "insert into log(row, hash, body) select $1, $2, $3 from log where row = "
+                         "$1 - 1 and " SOFTLY " for key share on conflict (row) do nothing"
+                         " returning set_config('synchronous_commit', $4, true)",
+                         "nntt" },
     /* At most some megabytes, but at least one row. */
     [PG_LOG_AFTER] = { "select row, hash, body from (select row, hash, body,"
                        " sum(octet_length(body)) over (order by row) - octet_length(body) as before"

@@ -15,6 +15,7 @@ typedef enum pg_sql {
     PG_ROLLBACK,
     PG_NOTIFY,
     PG_LOG_APPEND,
+    PG_LOG_CONTEND,
     PG_LOG_AFTER,
     PG_LOG_ROW,
     PG_LOG_PRUNE,
