@@ -240,7 +240,9 @@ def cpu_of(pid):
 
 
 async def worker_rate(file, processes, steps, flow=Ten):
-    async with heddle.open(file) as store:
+    opened = heddle.open(file)
+    opened._runs_workflows = False  # else it would do the actions itself, as any program that opens a store
+    async with opened as store:
         flows = store._flows_(serves=False)
         program = WORKER.format(bench=os.path.dirname(os.path.abspath(__file__)), socket=flows.listen())
         workers = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(processes)]
@@ -262,7 +264,9 @@ def bench_workers(folder):
     report("python/worker", one, "actions/s", "at_least", 8000)
     report("python/worker-cpu", worker * 1e6, "us")
     report("python/worker-cpu-of-the-engine", engine * 1e6, "us")
-    # Two workers and the engine share the cores: on two of them twice a worker is there only if the actions do something.
+    two, _, _ = asyncio.run(worker_rate(os.path.join(folder, "w2.db"), 2, steps))
+    report("python/two-workers", two, "actions/s")
+    # Two workers and the engine share two cores: README.md of this folder says how much more than one they can do.
     steps //= 3
     one, _, _ = asyncio.run(worker_rate(os.path.join(folder, "c1.db"), 1, steps, TenComputed))
     two, _, _ = asyncio.run(worker_rate(os.path.join(folder, "c2.db"), 2, steps, TenComputed))
