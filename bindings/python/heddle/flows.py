@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Seq
 from . import _heddle
 from .keeping import Keep, keep_of
 from .running import Actions
-from .registry import Compiled, known
+from .registry import Compiled, has_any, known, own_actions
 
 if TYPE_CHECKING:
     from .store import Store
@@ -53,6 +53,8 @@ class Flows:
             self._listen_if_free()
         for compiled in known():
             self.serve(compiled.actions)
+        if has_any():
+            self.serve(own_actions())
 
     # ---- Registering
 

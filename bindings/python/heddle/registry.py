@@ -48,6 +48,15 @@ def known() -> list[Compiled]:
     return [compiled for compiled in _known.values() if compiled.try_compile()]
 
 
+def own_actions() -> Mapping[str, Any]:
+    """What heddle itself does in recorded steps."""
+    from .compiler.construct import standard_makers
+    from .compiler.operations import all_actions
+    from .recorded import LOG
+
+    return {**all_actions(), **standard_makers(), LOG.name: LOG}
+
+
 def compiled_of(workflow: Any) -> Compiled:
     """Of a class of workflows: what its decorator has kept at ``__heddle__``. A compiled one is itself. A class that derives
     from a workflow is none before it is decorated, too: it may have another ``run``."""

@@ -171,10 +171,12 @@ _READERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "frozenset": lambda cls, body: cls(body["items"]),
 }
 
+STANDARD = frozenset({*_READERS, "pathlib:Path", "pathlib:PurePath"})
+"""Names of the classes of the standard library that have a form of their own when they cross; their objects never change."""
+
+
 def is_standard(cls: type) -> bool:
-    """A class of the standard library that has a form of its own when it crosses; its objects never change."""
-    name = class_name(cls)
-    return name in _READERS or name in ("pathlib:Path", "pathlib:PurePath")
+    return class_name(cls) in STANDARD
 
 
 _STANDARD_MODULES = frozenset({"datetime", "uuid", "decimal", "fractions", "pathlib"})

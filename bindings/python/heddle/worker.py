@@ -273,7 +273,8 @@ def _import(name: str) -> Any:
 
 
 def all_actions() -> dict[str, Any]:
-    return {name: action for compiled in registry.known() for name, action in compiled.actions.items()}
+    found = {name: action for compiled in registry.known() for name, action in compiled.actions.items()}
+    return {**found, **registry.own_actions()} if registry.has_any() else found
 
 
 async def work(store: Store, path: str, room: int, queues: Optional[Sequence[str]]) -> None:

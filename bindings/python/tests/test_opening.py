@@ -117,3 +117,39 @@ def test_observers_readers_and_stores_in_memory_get_no_engine_when_they_are_open
 
 def test_a_program_without_workflows_gets_no_engine(path, tmp_path):
     assert program(REACTS, path, tmp_path) == "None False\n"
+
+
+OLD_AND_NEW = """
+import asyncio, os, sys
+from decimal import Decimal
+import heddle
+from heddle import Workflow, workflow
+
+@workflow
+class Pay(Workflow):
+    async def run(self, amount: Decimal) -> Decimal:
+        await heddle.signal("go")
+        return OPERATION
+
+async def main() -> None:
+    async with heddle.open(sys.argv[1]) as store:
+        if sys.argv[2] == "start":
+            await store.options(key="1").start(Pay, Decimal("1.50"))
+        else:
+            await store.handle("Pay/1").signal("go")
+            print(await asyncio.wait_for(store.handle("Pay/1").result(), 60))
+
+asyncio.run(main())
+"""
+
+
+def test_new_code_does_the_operations_of_instances_of_the_old(tmp_path):
+    """The new version multiplies and makes no Decimal; the instance that the old one left does."""
+    outputs = []
+    for operation, word in ("Decimal(f'{amount * 2}')", "start"), ("amount + 2", "go"):
+        program = tmp_path / "pay.py"
+        program.write_text(OLD_AND_NEW.replace("OPERATION", operation))
+        outputs.append(subprocess.run([sys.executable, str(program), str(tmp_path / "pay.db"), word], capture_output=True,
+                                      text=True, timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}))
+    assert [output.stderr for output in outputs] == ["", ""]
+    assert outputs[1].stdout == "3.00\n"

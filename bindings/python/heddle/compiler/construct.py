@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from typing import Any, Union
 
 from ..actions import Action, Options
+from ..values import STANDARD
 from .classes import class_name
 from .graph import Form
 from .names import Known
@@ -21,6 +23,16 @@ def maker(cls: type) -> Action[..., Any]:
         make.__name__ = make.__qualname__ = f"new {cls.__qualname__}"
         known = _makers[cls] = Action(make, f"heddle.new.{class_name(cls)}", Options())
     return known
+
+
+def standard_makers() -> dict[str, Action[..., Any]]:
+    """Those of the classes of the standard library, which are imported when they are needed."""
+    def of(name: str) -> Action[..., Any]:
+        def make(args: list[Any], kwargs: dict[str, Any]) -> Any:
+            module, _, path = name.rpartition(":")
+            return getattr(importlib.import_module(module or "builtins"), path)(*args, **kwargs)
+        return Action(make, f"heddle.new.{name}", Options())
+    return {action.name: action for action in map(of, STANDARD)}
 
 
 def named(names: list[Form]) -> Form:

@@ -79,3 +79,8 @@ def action_for(operation: str) -> Action[..., Any]:
         run.__name__ = run.__qualname__ = f"python {operation}"
         known = _actions[operation] = Action(run, f"heddle.python.{operation}", Options())
     return known
+
+
+def all_actions() -> dict[str, Action[..., Any]]:
+    """Of every operation. A program serves them whatever its workflows use: instances of earlier versions may need others."""
+    return {action.name: action for action in map(action_for, DOES)}
