@@ -63,7 +63,7 @@ static void deliver_until_killed(story *s, int pipe_end) {
 
 /* ---- The parent -------------------------------------------------------------------------- */
 
-/* What the command prints of the workflow that nobody runs now. */
+/* What the command prints of the workflow while no process runs it. */
 static void show(story *s) {
     char program[4096], workflow[] = "workflow", verb[] = "show";
     char id[] = DELIVERY "/" ORDER, colours[] = "--color", always[] = "always", never[] = "never";

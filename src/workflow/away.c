@@ -328,7 +328,8 @@ static hd_status take_lines(away *a, hd_value doc) {
     return HD_OK;
 }
 
-/* Entries of an engine before this one, or of a commit whose fate was not known: nobody waits for them. */
+/* Notes for removal the entries of an engine before this one, or of a commit whose fate was not known: no step waits
+ * for them. */
 static hd_status clear_tasks_of(away *a, uint32_t shard_number) {
     hd_pool *pool;
     hd_status status = hd_pool_open(a->e->heap, &pool);

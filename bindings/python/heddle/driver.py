@@ -9,7 +9,7 @@ from ._heddle import Runtime
 
 
 class Driver:
-    """The loop that pumps a runtime. It is the loop of whoever awaits something of the store first."""
+    """Pumps a runtime from an asyncio loop: the loop of the first task that awaits something of the store."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -25,7 +25,7 @@ class Driver:
         self._quiet = 0
         self._end: Optional[AsyncGenerator[None, None]] = None
         self._context = contextvars.copy_context()
-        """Pumps begin actions: these must not see the variables of whoever happened to wake the driver."""
+        """Pumps begin actions, which must not see the context variables of the task that happened to wake the driver."""
 
     def attach(self) -> asyncio.AbstractEventLoop:
         """Pump from the loop that runs now. A loop that was closed is left behind."""

@@ -147,7 +147,7 @@ class Flows:
 
 
 def settle(future: asyncio.Future[Any], error: Optional[BaseException], value: Any) -> None:
-    """Ends a future, unless whoever waited has left."""
+    """Ends a future, unless it has ended already: the task that waited may have been cancelled."""
     if future.done():
         return
     if error is None:

@@ -163,8 +163,8 @@ class Actions:
     # ---- Loops that end
 
     def _give_back(self, token: Any) -> None:
-        """The action's task was cancelled, not by the engine: the step is begun again. Not at once, because whoever cancels
-        all tasks is about to close the loop; then the next loop does it."""
+        """The action's task was cancelled, not by the engine: the step is begun again. Not at once, because code that
+        cancels all tasks is about to close the loop; then the next loop does it."""
         if self._ended(token):
             self.ends.give_back(token)
 

@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
             self._end(error)
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
-        """The steps go to others: what runs here is told to nobody."""
+        """The engine gives the steps to other workers, and would answer `late` to results of this one: they are dropped."""
         self._transport = None
         self._out.clear()
         self._beats.clear()
