@@ -49,7 +49,7 @@ static hd_value join(hd_tx *tx, hd_value a, hd_value b, void *ctx) {
 
 static void look(hd_value v, void *ctx) {}
 static void watch(hd_build *b, const char *name, hd_cell cell) {
-    char full[64];
+    char full[80];
     snprintf(full, sizeof full, "look %s", name);
     hd_build_sink(b, full, cell, look, NULL);
 }

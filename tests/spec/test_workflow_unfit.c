@@ -69,10 +69,10 @@ static void the_other_instances_go_on(void **state) {
     build("good", "x = [one]", false, "[x, x]");
     for (int i = 0; i < N; i++) {
         start(i % 2 ? "good" : i % 4 ? "stuck" : "bad", "{}");
-        snprintf(ids[i], sizeof ids[i], "%s", id);
+        memcpy(ids[i], id, sizeof ids[i]);
     }
     for (int i = 0; i < N; i++) {
-        snprintf(id, sizeof id, "%s", ids[i]);
+        memcpy(id, ids[i], sizeof id);
         if (i % 2) assert_result("[[1],[1]]");
         else assert_raised(i % 4 ? "SystemError" : "ValueError");
     }
