@@ -44,12 +44,12 @@ static void stored(hd_status status, void *ctx) {
 hd_status events_watch_verdict(scheduler *s, hd_tx *tx, place_id doc, const char *id,
                                const hd_send_options *options) {
     if (!options) options = &no_options;
-    assert(doc && *id);
+    assert(doc && *id && strlen(id) < HD_EVENT_ID_SIZE);
     lineage *l = lineage_of(&s->events->lineages, tx);
     posted *p = l ? env_new(s->env, sizeof *p) : NULL;
     if (!p) return HD_NOMEM;
     *p = (posted){ s, doc, options->done, options->ctx, { 0 } };
-    memcpy(p->id, id, sizeof p->id);
+    memcpy(p->id, id, strlen(id) + 1);
     if (!vec_push(s->env, &l->afters, ((after_commit){ stored, p }))) {
         env_free(s->env, p, sizeof *p);
         return HD_NOMEM;
