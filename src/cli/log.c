@@ -46,8 +46,9 @@ static hd_value whole_operation(hd_pool *pool, hd_value op) {
     return hd_array_of(pool, parts, 3);
 }
 
-/* Metadata may stand without the name of its document, which is `before`. */
-static hd_value whole_document(hd_pool *pool, hd_value doc, hd_value before) {
+/* An id may stand behind what all ids of its commit share; metadata without the name of its document, which is
+ * `before`. */
+static hd_value whole_document(hd_pool *pool, hd_value doc, hd_value before, const char *shared) {
     static const char *const name[] = { "i", "p", "user", "session" };
     hd_value ops = hd_array();
     if (hd_value_kind(doc) == HD_KIND_ARRAY) { /* [id, operations] */
@@ -56,7 +57,9 @@ static hd_value whole_document(hd_pool *pool, hd_value doc, hd_value before) {
     }
     for (hd_iter op = hd_iter_of(hd_value_at(doc, "o")); hd_iter_next(&op);)
         ops = hd_array_append(pool, ops, whole_operation(pool, op.value));
-    bool nameless = !hd_value_exists(hd_value_at(doc, "i"));
+    const char *id = hd_value_as_text(hd_value_at(doc, "i"), NULL);
+    bool nameless = !id;
+    if (id && *shared) doc = hd_object_set(pool, doc, "i", hd_string_f(pool, "%s%s", shared, id));
     for (size_t i = 0; i < sizeof name / sizeof *name && nameless; i++)
         if (hd_value_exists(hd_value_at(before, name[i])))
             doc = hd_object_set(pool, doc, name[i], hd_value_at(before, name[i]));
@@ -65,8 +68,9 @@ static hd_value whole_document(hd_pool *pool, hd_value doc, hd_value before) {
 
 static hd_value whole_commit(hd_pool *pool, hd_value commit) {
     hd_value docs = hd_array(), before = { 0 };
+    const char *shared = hd_value_as_text(hd_value_at(commit, "a"), "");
     for (hd_iter it = hd_iter_of(hd_value_at(commit, "d")); hd_iter_next(&it);) {
-        before = whole_document(pool, it.value, before);
+        before = whole_document(pool, it.value, before, shared);
         docs = hd_array_append(pool, docs, before);
     }
     return hd_value_count(docs) ? hd_object_set(pool, commit, "d", docs) : commit;

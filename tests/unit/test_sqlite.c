@@ -120,6 +120,52 @@ static void a_second_runtime_reads_what_is_only_in_the_log(void **state) {
     assert_sound();
 }
 
+/* One id is what all share; two others share half a character beyond it. */
+static const char *const alike[] = { "main/gr\u00f6\u00dfe-", "main/gr\u00f6\u00dfe-\u00e4",
+                                     "main/gr\u00f6\u00dfe-\u00f6",
+                                     "main/gr\u00f6\u00dfe-\u00f6x" };
+
+static void write_alike(hd_runtime *rt, int from) {
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    for (int i = from; i < 4; i++) {
+        assert_int_equal(hd_tx_set_int(tx, hd_cell_at(rt, alike[i]), 10 * from + i), HD_OK);
+        assert_int_equal(hd_tx_set_kind(tx, hd_cell_at(rt, alike[i]), "like"), HD_OK);
+    }
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    sync_store(rt);
+}
+
+static void assert_alike(hd_runtime *rt) {
+    for (int i = 0; i < 4; i++) {
+        char expected[16];
+        snprintf(expected, sizeof expected, "%d", i ? 10 + i : i);
+        await_cell(rt, alike[i], expected);
+    }
+}
+
+static void ids_of_one_commit_stand_behind_what_they_share(void **state) {
+    (void)state;
+    hd_runtime *a = open_store(), *follower = open_store();
+    assert_int_equal(hd_runtime_follow(follower, "main"), HD_OK);
+    write_alike(a, 0);
+    write_alike(a, 1);
+    assert_string_equal(sql("select c.value->>'a' from log, json_each(body, '$.commits') c"),
+                        "gr\u00f6\u00dfe- gr\u00f6\u00dfe-");
+    hd_runtime *late = open_store();
+    assert_alike(late);
+    assert_alike(follower);
+    assert_sound();
+    close_store(late);
+    close_store(follower);
+    close_store(a);
+    assert_string_equal(sql("select count(*) from document where kind = 'like'"), "4");
+    a = open_store();
+    assert_alike(a);
+    close_store(a);
+    assert_sound();
+}
+
 static void plain_sql_sees_documents_after_a_checkpoint(void **state) {
     (void)state;
     hd_runtime *rt = open_store();
@@ -603,9 +649,9 @@ static void a_newer_format_is_refused_untouched(void **state) {
     hd_runtime *rt = open_store();
     write_cell(rt, "main/n", "1");
     close_store(rt);
-    sql("pragma user_version = 6");
+    sql("pragma user_version = 7");
     assert_refused((hd_options){ 0 }, HD_NEWER, "install a newer heddle");
-    sql("pragma user_version = 5");
+    sql("pragma user_version = 6");
     rt = open_store();
     assert_string_equal(read_cell(rt, "main/n"), "1");
     close_store(rt);
@@ -653,6 +699,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(what_is_written_is_there_after_reopening),
         TEST(a_second_runtime_reads_what_is_only_in_the_log),
+        TEST(ids_of_one_commit_stand_behind_what_they_share),
         TEST(plain_sql_sees_documents_after_a_checkpoint),
         TEST(a_commit_that_read_what_has_changed_is_refused),
         TEST(blind_writes_of_two_runtimes_both_stand),

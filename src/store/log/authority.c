@@ -620,6 +620,7 @@ static hd_status open_parts(log_authority *s, const log_backend *backend, const 
     status = backend->open(name, options, &s->env, role, &store, error);
     if (status) return status;
     s->encoder.longest = store->text_max;
+    s->encoder.shortens = store->shortens;
     s->base.remote = store->ops->beat != NULL;
     status = client_open(&s->client, store, r);
     if (status) log_store_failure(store, status, "reading", error);

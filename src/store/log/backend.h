@@ -62,6 +62,8 @@ typedef struct log_store {
     /* How many bytes log/ may put into a text of one row; what is longer can never be stored in one. Set by
      * the backend in open(), where there is a limit; it never changes. */
     size_t text_max;
+    /* Programs that read the log know ids that are shortened (docs/FORMAT.md, "a"). Set in open(). */
+    bool shortens;
     /* Writers do not keep each other out: append finds out that another one was faster. The writer need not
      * read the log before it appends, and undoes what it has judged when it lost. Set in open(). */
     bool optimistic;

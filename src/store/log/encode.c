@@ -468,13 +468,20 @@ static bool is_meta_of(const encoder *e, place_id doc, place_id before) {
            place_at(&e->r->places, doc)->doc.id == place_at(&e->r->places, before)->doc.id;
 }
 
+/* What the commit's "a" does not say of the id. */
+static bool put_id_json(const encoder *e, json_buffer *b, place_id doc) {
+    const struct key *id = place_at(&e->r->places, doc)->doc.id;
+    assert(e->shared <= id->length);
+    return put_string(b, "", key_bytes(id) + e->shared, id->length - e->shared);
+}
+
 /* Metadata that comes right behind its document, `before`, is not named again. */
 static bool put_name_json(encoder *e, json_buffer *b, place_id doc, place_id before) {
     const doc_home *h = home_of(e, doc);
     uint32_t space = space_number(e, h->space);
     assert(space < e->written); /* the fragment lists the written ones alone */
     if (before && is_meta_of(e, doc, before)) return put_literal(b, "{\"m\":1");
-    bool ok = put_literal(b, "{\"i\":") && put_key_string(b, place_at(&e->r->places, doc)->doc.id);
+    bool ok = put_literal(b, "{\"i\":") && put_id_json(e, b, doc);
     if (space) ok = ok && put_number_json(b, ",\"p\":", space);
     if (h->scope == HD_SCOPE_USER || h->scope == HD_SCOPE_SESSION)
         ok = ok && put_word(b, h->scope == HD_SCOPE_USER ? ",\"user\":" : ",\"session\":") &&
@@ -540,8 +547,8 @@ static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const doc_
     uint32_t end = op_end(c, first);
     unsigned flags = write_flags(e, c, f, first, end);
     if (is_bare(e, f, flags))
-        return put_literal(b, "[") && put_key_string(b, place_at(&e->r->places, f->doc)->doc.id) &&
-               put_literal(b, ",") && put_ops_json(e, b, c, first, end) && put_literal(b, "]");
+        return put_literal(b, "[") && put_id_json(e, b, f->doc) && put_literal(b, ",") &&
+               put_ops_json(e, b, c, first, end) && put_literal(b, "]");
     bool ok = put_name_json(e, b, f->doc, before);
     if (flags & WRITE_CREATE) ok = ok && put_literal(b, ",\"new\":1");
     if (flags & WRITE_GUARDED) ok = ok && put_literal(b, ",\"g\":1");
@@ -552,8 +559,32 @@ static bool put_doc_json(encoder *e, json_buffer *b, const commit *c, const doc_
            put_ops_json(e, b, c, first, end) && put_literal(b, "}");
 }
 
+/* How many bytes the ids of all documents begin with; 0 where saying so costs more than it saves. */
+static uint32_t count_shared(const encoder *e, const commit *c) {
+    enum { COST = 8 }; /* of "a" itself */
+    if (!e->shortens) return 0;
+    const struct key *first = place_at(&e->r->places, c->writes.items[0].doc)->doc.id;
+    const char *bytes = key_bytes(first);
+    uint32_t shared = first->length;
+    for (uint32_t i = 1; i < c->writes.count && shared; i++) {
+        const struct key *id = place_at(&e->r->places, c->writes.items[i].doc)->doc.id;
+        if (shared > id->length) shared = id->length;
+        if (memcmp(bytes, key_bytes(id), shared) == 0) continue;
+        for (uint32_t k = 0; k < shared; k++)
+            if (bytes[k] != key_bytes(id)[k]) shared = k;
+    }
+    while (shared && shared < first->length && (bytes[shared] & 0xC0) == 0x80) shared--;
+    return shared * (c->writes.count - 1) > COST ? shared : 0;
+}
+
 static bool put_docs_json(encoder *e, json_buffer *b, const commit *c) {
-    bool ok = put_literal(b, ",\"d\":[");
+    bool ok = true;
+    e->shared = count_shared(e, c);
+    if (e->shared)
+        ok = put_literal(b, ",\"a\":") &&
+             put_string(b, "", key_bytes(place_at(&e->r->places, c->writes.items[0].doc)->doc.id),
+                        e->shared);
+    ok = ok && put_literal(b, ",\"d\":[");
     uint32_t at = 0;
     for (uint32_t i = 0; i < c->writes.count && ok; i++) {
         at = first_op(c, c->writes.items[i].doc, at);

@@ -55,6 +55,9 @@ typedef struct encoder {
     const replica *r;
     size_t
         longest; /* a fragment of more bytes than this can never be stored (log_store.text_max) */
+    bool
+        shortens; /* ids of a commit's documents stand behind what they share (log_store.shortens) */
+    uint32_t shared; /* so many bytes, in the commit that is being encoded */
     struct encoder_mark {
         uint32_t epoch, index;
         bool guarded;   /* created under "absent" */

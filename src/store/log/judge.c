@@ -159,8 +159,9 @@ static hd_status fold_batch(writer *w, const doc_name *name, hd_value *value) {
         text.bytes[0] = '[';
         memcpy(text.bytes + 1, w->commits.bytes, w->commits.length);
         text.bytes[w->commits.length + 1] = ']';
-        hd_value all = log_json_read(w->heap, text.bytes, w->commits.length + 2);
-        status = value_is_failed(all) ? HD_NOMEM : HD_OK;
+        hd_value all;
+        status = log_commits_read(w->heap, text.bytes, w->commits.length + 2, &all);
+        if (status) status = HD_NOMEM;
         for (size_t i = 0; i < hd_value_count(all) && !status; i++) {
             hd_value made = hd_value_index(all, i);
             for (size_t k = 0; k < log_commit_docs(made) && !status; k++) {

@@ -2,11 +2,13 @@
 #define _GNU_SOURCE /* memmem */
 #include "store/log/rows.h"
 
+#include "base/env.h"
 #include "base/hash.h"
 #include "store/log/encode.h"
 #include "value/array.h"
 #include "value/json_read.h"
 #include "value/object.h"
+#include "value/pool.h"
 
 /* A commit's parts nest this much around the values in it. */
 enum { LOG_NESTING = 8 };
@@ -17,10 +19,14 @@ enum { HASH_SEED = 0x68656464 };
 
 uint64_t log_hash(const void *bytes, size_t size) { return hash_bytes(bytes, size, HASH_SEED); }
 
-hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
-    hd_limits limits = heap->limits;
+static void widen(hd_heap *heap) {
     heap->limits.depth = HEAP_DEPTH_MAX + LOG_NESTING; /* other programs may have wider limits */
     heap->limits.size = SIZE_MAX / 4;
+}
+
+hd_value log_json_read(hd_heap *heap, const char *text, size_t length) {
+    hd_limits limits = heap->limits;
+    widen(heap);
     hd_value v = json_read(heap, text, length, NULL);
     assert(heap->limits.depth == HEAP_DEPTH_MAX + LOG_NESTING); /* nothing else reads meanwhile */
     heap->limits = limits;
@@ -77,11 +83,97 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
     return HD_OK;
 }
 
+/* ---- Ids that are shortened */
+
+/* The whole id, of what stands behind `shared`. */
+static hd_value join_id(hd_pool *pool, json_buffer *shared, hd_value rest) {
+    size_t length, before = shared->length;
+    const char *text = hd_value_text(rest, &length);
+    if (!text) return rest; /* no id: whoever reads it will see that */
+    bool ok = json_buffer_add(shared, text, length);
+    hd_value id = ok ? hd_string_n(pool, shared->bytes, shared->length) : value_failed(HD_NOMEM);
+    shared->length = before;
+    return id;
+}
+
+static hd_value join_entry(hd_pool *pool, json_buffer *shared, hd_value entry) {
+    if (hd_value_kind(entry) == HD_KIND_ARRAY && array_count(entry) == 2) {
+        hd_value pair[] = { join_id(pool, shared, array_get(entry, 0)), array_get(entry, 1) };
+        return hd_array_of(pool, pair, 2);
+    }
+    hd_value id = object_get_bytes(entry, "i", 1);
+    return value_exists(id) ? hd_object_set(pool, entry, "i", join_id(pool, shared, id)) : entry;
+}
+
+static hd_value join_entries(hd_pool *pool, json_buffer *shared, hd_value made) {
+    hd_value docs = object_get_bytes(made, "d", 1);
+    size_t count = hd_value_count(docs);
+    const hd_env *env = &pool->heap->env;
+    hd_value *whole = env_new_array(env, count + 1, sizeof *whole);
+    if (!whole) return value_failed(HD_NOMEM);
+    for (size_t i = 0; i < count; i++) whole[i] = join_entry(pool, shared, hd_value_index(docs, i));
+    hd_value joined = hd_object_set(pool, made, "d", hd_array_of(pool, whole, count));
+    env_free(env, whole, (count + 1) * sizeof *whole);
+    return joined;
+}
+
+/* A commit with the ids of its documents spelled out. */
+static hd_value whole_commit(hd_pool *pool, hd_value made) {
+    size_t length;
+    const char *text = hd_value_text(object_get_bytes(made, "a", 1), &length);
+    json_buffer shared;
+    if (!text) return made;
+    json_buffer_init(&shared, &pool->heap->env);
+    hd_value whole = json_buffer_add(&shared, text, length) ? join_entries(pool, &shared, made)
+                                                            : value_failed(HD_NOMEM);
+    json_buffer_fini(&shared);
+    return whole;
+}
+
+static bool is_shortened(hd_value commits) {
+    for (size_t i = 0; i < hd_value_count(commits); i++)
+        if (value_exists(object_get_bytes(hd_value_index(commits, i), "a", 1))) return true;
+    return false;
+}
+
+/* Replaces *commits, which is owned. */
+static hd_status join_all(hd_heap *heap, hd_value *commits) {
+    hd_pool *pool;
+    if (!is_shortened(*commits)) return HD_OK;
+    hd_status status = hd_pool_open(heap, &pool);
+    if (status) return status;
+    hd_value all = hd_array();
+    for (size_t i = 0; i < hd_value_count(*commits); i++)
+        all = hd_array_append(pool, all, whole_commit(pool, hd_value_index(*commits, i)));
+    status = hd_value_status(all);
+    if (!status) {
+        value_unref(*commits);
+        *commits = value_ref(all);
+    }
+    hd_pool_close(pool);
+    return status;
+}
+
+hd_status log_commits_read(hd_heap *heap, const char *text, size_t length, hd_value *out) {
+    hd_limits limits = heap->limits;
+    *out = log_json_read(heap, text, length);
+    if (value_is_failed(*out)) return bad_or_nomem(*out);
+    widen(heap);
+    hd_status status = join_all(heap, out);
+    heap->limits = limits;
+    return status;
+}
+
 static hd_status read_body(hd_heap *heap, const char *text, size_t length, log_row *out) {
+    hd_limits limits = heap->limits;
     out->body = log_json_read(heap, text, length);
     if (value_is_failed(out->body)) return bad_or_nomem(out->body);
-    out->commits = object_get_bytes(out->body, "commits", 7);
-    return hd_value_kind(out->commits) == HD_KIND_ARRAY ? HD_OK : HD_CORRUPT;
+    out->commits = value_ref(object_get_bytes(out->body, "commits", 7));
+    if (hd_value_kind(out->commits) != HD_KIND_ARRAY) return HD_CORRUPT;
+    widen(heap);
+    hd_status status = join_all(heap, &out->commits);
+    heap->limits = limits;
+    return status == HD_NOMEM ? status : status ? HD_CORRUPT : HD_OK;
 }
 
 hd_status log_row_damaged(log_store *s, uint64_t row, const char *how) {
@@ -100,6 +192,7 @@ hd_status log_row_read(log_store *s, hd_heap *heap, const log_text *text, log_ro
 
 void log_row_fini(hd_heap *heap, log_row *row) {
     value_unref(row->body);
+    value_unref(row->commits);
     vec_fini(&heap->env, &row->payloads);
     *row = (log_row){ 0 };
 }

@@ -13,15 +13,15 @@
 #include "value/json_write.h"
 
 /* The format of the rows that are written now; each row says its own (docs/FORMAT.md). */
-#define LOG_FORMAT      5
-#define LOG_FORMAT_TEXT "5"
+#define LOG_FORMAT      6
+#define LOG_FORMAT_TEXT "6"
 
 /* A row, parsed. */
 typedef struct log_row {
     uint64_t row;
     hd_value body;          /* owned */
     size_t length;          /* of its text */
-    hd_value commits;       /* borrowed from body */
+    hd_value commits;       /* owned; ids in them are whole */
     VEC(uint64_t) payloads; /* hash of each commit's fragment */
 } log_row;
 
@@ -82,6 +82,9 @@ bool log_ops_start_anew(hd_value ops);
 /* Folds operations (a list as in the log) over *value, which is replaced. Operations that do not
  * fit what they find change nothing, as in a replica. HD_NOMEM, HD_CORRUPT. */
 hd_status log_fold(hd_heap *heap, hd_value ops, hd_value *value);
+
+/* A list of commits, with the ids of their documents spelled out; owned. HD_NOMEM, HD_CORRUPT. */
+hd_status log_commits_read(hd_heap *heap, const char *text, size_t length, hd_value *out);
 
 /* JSON that may nest a little deeper than documents may, since they stand inside. Owned. */
 hd_value log_json_read(hd_heap *heap, const char *text, size_t length);

@@ -48,6 +48,7 @@ static hd_status sqlite_open(const char *name, const hd_options *options, const 
         return status;
     }
     s->base.text_max = file_text_max(&s->file);
+    s->base.shortens = true;
     if (role == LOG_WRITING) {
         wal_watch(&s->wal, &s->file);
         sqlite3_busy_handler(s->file.db, await_lock, s);
