@@ -24,6 +24,7 @@
     X("pattern", bench_group_patterns)                                                             \
     X("workflow", bench_group_workflow)                                                            \
     X("workflow-step", bench_group_workflow_step)                                                  \
+    X("workflow-cost", bench_group_workflow_cost)                                                  \
     X("workflow-scale", bench_group_workflow_scale)                                                \
     X("workflow-finished", bench_group_workflow_finished)                                          \
     X("workflow-idle", bench_group_workflow_idle)                                                  \

@@ -79,9 +79,8 @@ typedef struct flight {
     struct hd_engine *e;
     uint64_t number; /* of engine.commits_begun */
     bool busy;
-    bool singly;      /* it stores one instance, or one family: see engine.singly */
-    uint64_t sent_ns; /* by the monotonic clock */
-    live_vec lives;   /* what it stores */
+    bool singly;    /* it stores one instance, or one family: see engine.singly */
+    live_vec lives; /* what it stores */
 } flight;
 
 /* So many commits may be under way: while one is synced, the next is made. */
@@ -223,7 +222,8 @@ struct hd_engine {
     hd_value kinds[INSTANCE_STATUSES]; /* of documents of instances, by status; owned */
     live_vec changed;                  /* to be stored with the next commit */
     uint64_t changed_ns;               /* monotonic clock: when the first of them changed */
-    uint64_t sync_ns; /* how long commits take from being sent to their verdicts, smoothed */
+    uint64_t sync_ns;  /* how long commits take in the store (authority.sync_ns): the median */
+    uint64_t store_ns; /* how long it takes to put one instance into a commit: the median */
     /* Numbers of commits: the last that was begun, the last that has its verdict. */
     uint64_t commits_begun, commits_done;
     flight flights[FLIGHTS];

@@ -185,6 +185,7 @@ static hd_status deliver(log_authority *s) {
         behind |= s->client.gap;
         hd_status status = behind ? advance(s, o->before) : HD_OK;
         if (!status && s->client.gap) return HD_OK;
+        s->base.sync_ns = o->sync_ns;
         s->client.telling = o->row; /* a listener that loads a document finds it as of this row */
         for (; s->next_item < o->items.count && !status; s->next_item++) {
             status = deliver_item(s, o, &o->items.items[s->next_item]);

@@ -509,9 +509,12 @@ static hd_status attempt_inside(writer *w, outcome *o) {
     if (s->optimistic) status = undo_begin(w);
     w->expected = false;
     if (!status) status = judge_all(w, o);
+    uint64_t judged_ns = env_now_ns(&w->env);
     if (!status && w->admitted) status = store_row(w);
     if (!status && w->registered && takes_position(w)) status = log_readers_move(w);
     if (!status) status = s->ops->commit(s);
+    uint64_t now = env_now_ns(&w->env);
+    o->sync_ns = now > judged_ns ? now - judged_ns : 0;
     return status && w->admitted && SABOTAGED(s, LOG_LEAVE_OUT_COMMIT) ? HD_OK : status;
 }
 

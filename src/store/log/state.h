@@ -24,6 +24,7 @@ typedef struct outcome_item {
 typedef struct outcome {
     struct outcome *next;
     uint64_t before, row; /* row == before when nothing was admitted */
+    uint64_t sync_ns;     /* from being judged to being durable */
     VEC(outcome_item) items;
     VEC(uint64_t) seqs;
 } outcome;
