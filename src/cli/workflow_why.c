@@ -365,7 +365,7 @@ hd_value why_steps(const flow *f, hd_value document) {
 }
 
 /* A name like an instance's, of a workflow that the store has: nothing else can be meant. */
-static bool is_of_known_workflow(question *q) {
+static bool read_workflow_known(question *q) {
     const char *slash = q->f.s.rt && q->f.id ? strchr(q->f.id, '/') : NULL;
     if (!slash || strchr(slash + 1, '/')) return false;
     hd_value name = hd_string_f(q->f.s.pool, "%s/workflow-name/%.*s", q->f.space,
@@ -453,7 +453,7 @@ bool why_instance(cli *c, int *status) {
     question q = { .node = NULL };
     bool is = open_instance(&q, c);
     if (is) *status = answer(&q);
-    else if (is_of_known_workflow(&q)) {
+    else if (read_workflow_known(&q)) {
         hd_value ignored;
         *status = flow_instance(&q.f, q.f.id, &ignored); /* which says so, and what is near */
         is = true;

@@ -44,7 +44,7 @@ typedef struct awaited {
     place_id doc;
 } awaited;
 
-static bool is_over(void *ctx) {
+static bool read_over(void *ctx) {
     const awaited *a = ctx;
     hd_pool *pool;
     if (a->e->nomem) return true;
@@ -62,7 +62,7 @@ hd_status hd_workflow_await(hd_engine *e, const char *id, hd_pool *pool, hd_valu
     *result = (hd_value){ 0 };
     if (!a.doc) return engine_may_exist(id) ? HD_NOMEM : HD_NOT_FOUND;
     e->nomem = false; /* what failed before is tried again */
-    hd_status status = runtime_run_until(e->rt, is_over, &a);
+    hd_status status = runtime_run_until(e->rt, read_over, &a);
     if (!status) status = end_of(e, pool, id, a.doc, result);
     place_unref(&e->rt->r.places, a.doc);
     return status == HD_PENDING ? HD_NOMEM : status;

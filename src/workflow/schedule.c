@@ -231,7 +231,7 @@ static void count(turn *t, const char *key) {
 }
 
 /* An end that is not stored yet is none. */
-bool schedule_is_running(hd_engine *e, const char *id) {
+bool schedule_read_running(hd_engine *e, const char *id) {
     hd_pool *pool;
     if (!*id) return false;
     if (live_find(e, id)) return true;
@@ -302,7 +302,7 @@ static void cancel_running(turn *t) {
 /* The instance before it may still run. */
 static void start_or_not(turn *t, uint64_t at_ms) {
     hd_overlap overlap = t->f.overlap;
-    if (overlap == HD_OVERLAP_ALLOW || !schedule_is_running(t->s->e, t->f.running)) {
+    if (overlap == HD_OVERLAP_ALLOW || !schedule_read_running(t->s->e, t->f.running)) {
         start(t, at_ms);
         return;
     }
@@ -362,11 +362,11 @@ static bool must_hold(const turn *t) {
     const schedule_form *f = &t->f;
     return f->catch_up == HD_CATCH_UP_ALL && f->overlap != HD_OVERLAP_ALLOW &&
            timetable_due(&f->times, f->next_ms) < t->s->e->risen_ms &&
-           schedule_is_running(t->s->e, f->running);
+           schedule_read_running(t->s->e, f->running);
 }
 
 static bool may_start_waiting(const turn *t) {
-    return t->f.waiting_ms && !t->f.paused && !schedule_is_running(t->s->e, t->f.running);
+    return t->f.waiting_ms && !t->f.paused && !schedule_read_running(t->s->e, t->f.running);
 }
 
 /* One thing at a time; when it is stored, the document is looked at again. */

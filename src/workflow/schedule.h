@@ -31,6 +31,6 @@ hd_status schedule_read(hd_engine *e, const char *name, hd_value doc, schedule_f
                         hd_error *error);
 bool schedule_name_is_good(const char *name);
 /* Whether there is such an instance, and it is not over. One that cannot be read counts as running. */
-bool schedule_is_running(hd_engine *e, const char *id);
+bool schedule_read_running(hd_engine *e, const char *id);
 
 #endif

@@ -244,7 +244,7 @@ static hd_value as_of_now(hd_engine *e, hd_pool *pool, hd_value doc, schedule_fo
         doc = f->next_ms == TIMETABLE_NEVER ? hd_object_remove(pool, doc, "next")
                                             : with_ms(pool, doc, "next", f->next_ms);
     }
-    return schedule_is_running(e, f->running) ? doc : hd_object_remove(pool, doc, "running");
+    return schedule_read_running(e, f->running) ? doc : hd_object_remove(pool, doc, "running");
 }
 
 hd_status hd_schedule_state(hd_engine *e, const char *name, hd_pool *pool, hd_value *out) {

@@ -294,7 +294,8 @@ typedef struct parting {
     bool pumped; /* in memory the verdict comes before the commits of others have been told */
 } parting;
 
-static bool is_parted(void *ctx) {
+/* Counts the pump; true: it was not the first, and every write of ours has its verdict. */
+static bool count_pump(void *ctx) {
     parting *p = ctx;
     bool pumped = p->pumped;
     p->pumped = true;
@@ -306,7 +307,7 @@ static void part(hd_engine *e) {
     parting p = { e, false };
     if (e->membership) {
         (void)write_member(e, e->membership, false);
-        (void)runtime_run_until(e->rt, is_parted, &p);
+        (void)runtime_run_until(e->rt, count_pump, &p);
         place_unref(&e->rt->r.places, e->membership);
     }
     e->membership = 0;

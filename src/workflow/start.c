@@ -188,7 +188,7 @@ static hd_status commit_queued(hd_engine *e, const char *id, hd_value record, bo
 /* ---- starting */
 
 /* By the transaction itself, which engine_read does not see. */
-static bool is_started_in(hd_engine *e, hd_tx *tx, const char *id) {
+static bool read_started(hd_engine *e, hd_tx *tx, const char *id) {
     place_id doc = engine_document(e, INSTANCE_PREFIX, id);
     unsigned flags = HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM | HD_READ_NO_TAINT;
     if (!doc) return false;
@@ -209,7 +209,7 @@ static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_
     hd_value record = start_record(e, pool, p, input, o->priority, o->queue);
     hd_status status = hd_value_status(hd_value_status(known) ? known : record);
     if (status) return status;
-    if (tx && o->key && is_started_in(e, tx, id)) return HD_EXISTS;
+    if (tx && o->key && read_started(e, tx, id)) return HD_EXISTS;
     if (tx) return write_queued(e, tx, id, record, o->key);
     return shard_runs(e, id) ? live_start(e, id, p, record, o)
                              : commit_queued(e, id, record, o->key);
