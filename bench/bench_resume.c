@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "bookkeeping.h"
 
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "store/runtime.h"
 #include "store/log/head.h"
 
@@ -236,20 +236,19 @@ static const char dormant_sql[] =
 /* How many rows a start asks the store for: its own way to them is counted. */
 static struct {
     authority_ops ops;
-    basis_ops basis;
-    hd_status (*rows)(authority *a, const char *piece, basis_row_fn fn, void *ctx);
-    basis_row_fn fn;
+    hd_status (*rows)(authority *a, const char *piece, memo_fn fn, void *ctx);
+    memo_fn fn;
     void *ctx;
     uint64_t count;
 } counted;
 
-static bool count_row(void *ctx, const basis_row *row) {
+static bool count_row(void *ctx, const memo *row) {
     (void)ctx;
     counted.count++;
     return counted.fn(counted.ctx, row);
 }
 
-static hd_status counted_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+static hd_status counted_rows(authority *a, const char *piece, memo_fn fn, void *ctx) {
     counted.fn = fn;
     counted.ctx = ctx;
     return counted.rows(a, piece, count_row, NULL);
@@ -258,11 +257,9 @@ static hd_status counted_rows(authority *a, const char *piece, basis_row_fn fn, 
 static void count_rows(hd_runtime *rt) {
     authority *a = rt->r.authority;
     counted.ops = *a->ops;
-    counted.basis = *a->ops->basis;
-    counted.rows = counted.basis.rows;
+    counted.rows = a->ops->memos;
     counted.count = 0;
-    counted.basis.rows = counted_rows;
-    counted.ops.basis = &counted.basis;
+    counted.ops.memos = counted_rows;
     a->ops = &counted.ops;
 }
 

@@ -9,7 +9,7 @@
  * both threads of a runtime take. */
 #include "bookkeeping.h"
 
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "store/runtime.h"
 #include "vfs_count.h"
 

@@ -145,7 +145,7 @@ static void print_json(const stats *st, const char *file) {
     record_number(&r, "tail_bytes", st->sizes.tail_bytes);
     record_number(&r, "large_documents", st->sizes.large);
     record_number(&r, "tombstones", st->sizes.tombstones);
-    record_number(&r, "nodes", st->sizes.nodes);
+    record_number(&r, "nodes", st->sizes.memos);
     record_number(&r, "sessions", st->sizes.sessions);
     record_number(&r, "readers", st->sizes.readers);
     record_open(&r, "spaces", '[');
@@ -215,7 +215,7 @@ static void print_text(const stats *st, const char *file) {
     printf("  %-16s %10" PRIu64 "   deleted documents that are remembered\n", "tombstones",
            st->sizes.tombstones);
     printf("  %-16s %10" PRIu64 "   of which is known what they have read\n", "nodes",
-           st->sizes.nodes);
+           st->sizes.memos);
     printf("  %-16s %10" PRIu64 "   of which %" PRIu64 " hold back pruning\n", "open sessions",
            st->sizes.sessions > st->sizes.readers ? st->sizes.sessions : st->sizes.readers,
            st->sizes.readers);

@@ -7,7 +7,7 @@
 #include "scheduler/persistence/persistence.h"
 #include "scheduler/runner/surface.h"
 #include "scheduler/scheduler.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "value/key.h"
 #include <stdio.h>
 #include <string.h>
@@ -226,7 +226,7 @@ static void mention(part *p) {
 static bool node_name(const hd_build *b, const char *name, char *out, size_t size) {
     const char *before = b->local <= strlen(b->path) ? b->path + b->local : "";
     char space[NAME_MAX_LENGTH] = "";
-    if (!b->local && !basis_print_space(key_bytes(b->of->space), space, sizeof space)) return false;
+    if (!b->local && !memo_print_space(key_bytes(b->of->space), space, sizeof space)) return false;
     int n = snprintf(out, size, "%s%s%s%s%s", space, b->local ? "" : ":", before,
                      *before && *name ? ":" : "", name);
     for (char *c = out; *c; c++)

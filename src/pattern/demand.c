@@ -11,7 +11,7 @@
 #include "base/env.h"
 #include "scheduler/origin.h"
 #include "scheduler/scheduler.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <stdio.h>
@@ -73,7 +73,7 @@ static bool name_of_writer(const scheduler *s, place_id doc, piece_name *out) {
     const char *colon = text ? memchr(text, ':', length) : NULL;
     char space[ID_SIZE];
     bool named =
-        colon && basis_parse_space(text, (size_t)(colon - text), space, sizeof space) &&
+        colon && memo_parse_space(text, (size_t)(colon - text), space, sizeof space) &&
         take_name(out, space, strlen(space), colon + 1, length - (size_t)(colon + 1 - text));
     value_unref(name);
     return named;

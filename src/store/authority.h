@@ -7,9 +7,14 @@
 #define STORE_AUTHORITY_H
 
 #include "store/commit.h"
+#include "store/memo.h"
 
 struct replica;
-struct basis_ops;
+
+typedef bool (*piece_fn)(void *ctx, const char *piece); /* "space:piece"; false stops */
+/* A document that this replica has a place for has changed. `seq` is that of its last change; UINT64_MAX: it cannot
+ * be told any more, the document has to be looked at. False stops. */
+typedef bool (*change_fn)(void *ctx, place_id doc, uint64_t seq);
 
 /* The state of one document as loaded. */
 typedef struct loaded {
@@ -108,8 +113,16 @@ typedef struct authority_ops {
     hd_status (*prune)(authority *a, hd_error *error);
     hd_status (*vacuum)(authority *a, hd_error *error);
 
-    /* What it keeps about nodes, for resume; basis.h. NULL: nothing. */
-    const struct basis_ops *basis;
+    /* The memos of a piece at the snapshot of the last poll, in any order (memo.h). One query, whatever their
+     * number. NULL: it keeps none. */
+    hd_status (*memos)(authority *a, const char *piece, memo_fn fn, void *ctx);
+    /* The pieces that have memos, each once. */
+    hd_status (*memo_pieces)(authority *a, piece_fn fn, void *ctx);
+    /* Every document with a place in the replica that has changed in a space after `seq`, up to the snapshot of the
+     * last poll. Reads no document. */
+    hd_status (*changes)(authority *a, struct key *space, uint64_t seq, change_fn fn, void *ctx);
+    /* The seq of a space at the snapshot of the last poll. */
+    hd_status (*seq_of)(authority *a, struct key *space, uint64_t *out);
 
     /* Asserts what must hold of what it keeps for this runtime. Debug builds only; NULL: nothing. */
     void (*check)(const authority *a);

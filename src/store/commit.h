@@ -153,7 +153,7 @@ typedef struct commit {
      * after the other. */
     place_vec causes;
     VEC(space_seq) seqs; /* filled by acceptance, one for each space written or claimed */
-    hd_value extra;      /* JSON for the log beside the operations: nodes, basis, events; absent */
+    hd_value extra;      /* memos, for the log beside the operations (memo.h); absent */
     uint64_t heard;      /* how far the authority had been heard when it was made: replica.heard */
     bool sealed;         /* derived outputs: each document has its author and causes */
 

@@ -51,7 +51,7 @@ static hd_status open_heap(hd_runtime *rt) {
     return status;
 }
 
-/* A principal needs a name: rows about nodes use the empty instance for what all principals share. */
+/* A principal needs a name: the empty instance stands for what all principals share. */
 static hd_status refuse_nameless(const hd_options *o, hd_error *error) {
     const char *who = o->principal && !*o->principal ? "principal"
                       : o->session && !*o->session   ? "session"
@@ -222,8 +222,8 @@ static bool seals(const hd_runtime *rt) {
     return rt->leaves_derived || a->ops->wants_derived(a);
 }
 
-hd_status runtime_seal(hd_runtime *rt, bool rows_alone) {
-    return seals(rt) ? overlay_seal(&rt->r, rows_alone) : HD_OK;
+hd_status runtime_seal(hd_runtime *rt, bool memos_alone) {
+    return seals(rt) ? overlay_seal(&rt->r, memos_alone) : HD_OK;
 }
 
 static bool is_idle(const hd_runtime *rt) {
@@ -494,21 +494,21 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     return runtime_fail(rt, HD_UNSETTLED, "%s", hd_status_text(HD_UNSETTLED));
 }
 
-/* Whether rows about nodes are to be stored that the store has not just refused as they are. */
-static bool has_rows(const hd_runtime *rt) {
+/* Whether memos are to be stored that the store has not just refused as they are. */
+static bool has_due_memos(const hd_runtime *rt) {
     return rt->r.due && seals(rt) && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
 }
 
 static hd_status sync_all(hd_runtime *rt) {
     for (;;) {
-        hd_status status = runtime_seal(rt, has_rows(rt));
+        hd_status status = runtime_seal(rt, has_due_memos(rt));
         if (!status) status = pump(rt);
         if (status == HD_PENDING) continue;
         if (status) return status;
         bool more = rt->hooks.unsettled && rt->hooks.unsettled(rt->hooks.ctx);
         bool waits = rt->r.pending_count || !list_empty(&rt->r.trivial) || more ||
                      binheap_count(&rt->repeats);
-        if (!waits && !has_rows(rt)) return HD_OK;
+        if (!waits && !has_due_memos(rt)) return HD_OK;
         if (waits) status = wait_for_more(rt, !more);
         if (status) return status;
     }

@@ -124,7 +124,7 @@ static void seal_undo(replica *r, commit *c) {
 }
 
 static hd_status seal_push(replica *r, commit *c) {
-    if (!c->writes.count) return HD_OK; /* rows about nodes alone */
+    if (!c->writes.count) return HD_OK; /* memos alone */
     hd_value *after = env_new_array(r->env, c->writes.count, sizeof *after);
     if (!after) return HD_NOMEM;
     for (uint32_t i = 0; i < c->writes.count; i++)
@@ -134,8 +134,8 @@ static hd_status seal_push(replica *r, commit *c) {
     return status;
 }
 
-hd_status overlay_seal(replica *r, bool rows_alone) {
-    if (!r->unsealed.count && !(rows_alone && r->due)) return HD_OK;
+hd_status overlay_seal(replica *r, bool memos_alone) {
+    if (!r->unsealed.count && !(memos_alone && r->due)) return HD_OK;
     commit *c = replica_commit_new(r, HD_COMMIT_DERIVED);
     if (!c) return HD_NOMEM;
     c->sealed = true;
@@ -145,8 +145,8 @@ hd_status overlay_seal(replica *r, bool rows_alone) {
         seal_undo(r, c);
         return status;
     }
-    /* Without memory for them rows stay where they are, for the next seal. */
-    if (r->observer.keep && (c->writes.count || (rows_alone && r->due)))
+    /* Without memory for them memos stay where they are, for the next seal. */
+    if (r->observer.keep && (c->writes.count || (memos_alone && r->due)))
         status = r->observer.keep(r->observer.ctx, c);
     if (!c->writes.count && !value_exists(c->extra)) {
         replica_commit_free(r, c);

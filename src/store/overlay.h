@@ -19,7 +19,7 @@ hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, ui
 
 /* Seals every output that can be sealed into one commit and queues it, with what is to be kept of
  * nodes. Where there is no output to seal, that goes alone if asked. */
-hd_status overlay_seal(replica *r, bool rows_alone);
+hd_status overlay_seal(replica *r, bool memos_alone);
 
 /* True if `doc` is an output that has not been sealed. */
 static inline bool overlay_is_open(const replica *r, place_id doc) {

@@ -314,7 +314,7 @@ hd_status replica_load(replica *r, place_id doc) {
     p = place_at(&r->places, doc);
     if (status == HD_PENDING) p->doc.flags |= DOC_LOADING;
     if (!status && state.ahead) status = note_ahead(r, doc);
-    /* The commits that made it so will be told, and passed over: nodes that were resumed hear of them now. */
+    /* The commits that made it so will be told, and passed over: nodes that have not read it here hear of them now. */
     if (!status && state.ahead && replica_awaits(r, doc)) replica_touch(r, doc, true);
     if (!status) replica_meet(r, doc, &state);
     else value_unref(state.value);

@@ -72,12 +72,12 @@ typedef struct observer {
     void (*sealed)(void *ctx, const struct commit *c);
     /* A seal was refused, and why: the outputs are gone, and the nodes behind them may run again. */
     void (*unseal)(void *ctx, const struct commit *c, const struct doc_write *of, hd_status status);
-    /* Another writer's commit, whose changes are visible by now, said this of nodes (basis.h). */
+    /* Another writer's commit, whose changes are visible by now, had this extra (memo.h). */
     void (*observed)(void *ctx, hd_value extra);
-    /* A seal is about to be queued, its layers are pushed: adds what is to be kept of nodes, as
-     * `extra`, and the claims that prove it. On HD_NOMEM it goes without. NULL: nothing. */
+    /* A seal is about to be queued, its layers are pushed: adds memos, as `extra`, and claims
+     * that go with them. On HD_NOMEM it goes without. NULL: nothing. */
     hd_status (*keep)(void *ctx, struct commit *c);
-    /* A seal was refused: what it said of nodes is not kept. */
+    /* A seal was refused: its memos are not kept. */
     void (*refused)(void *ctx, const struct commit *c);
     /* A document was loaded that is ahead: from here on reads have to look closer. NULL: they do. */
     void (*ahead)(void *ctx);
@@ -209,14 +209,14 @@ hd_status replica_frame_state(replica *r, place_id doc, uint64_t seq, hd_value v
 /* What was said so far of documents has the commits in it that are COMMIT_IN: their layers leave with the frame. */
 hd_status replica_frame_absorb(replica *r);
 hd_status replica_frame_end(replica *r);
-/* After the end: what the commit says of nodes. */
+/* After the end: the extra of the commit. */
 static inline void replica_frame_observed(replica *r, hd_value extra) {
     assert(!r->plan.count); /* the frame has ended */
     if (r->observer.observed) r->observer.observed(r->observer.ctx, extra);
 }
 
-/* A document of which nothing is known here, though a node depends on it that was resumed from its row and
- * has not run. Its changes must be heard. */
+/* A document of which nothing is known here, though a node depends on it that has
+ * not run here. Its changes must be heard. */
 static inline bool replica_awaits(const replica *r, place_id doc) {
     const place *p = place_at(&r->places, doc);
     assert(p->root == doc);

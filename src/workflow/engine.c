@@ -6,7 +6,6 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
-#include "store/basis/basis.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <stdio.h>
@@ -72,7 +71,7 @@ void engine_assume_absent(hd_engine *e, place_id doc) {
     authority *a = e->rt->r.authority;
     place_id meta;
     uint64_t seq;
-    if (!a->ops->basis || a->ops->basis->seq_of(a, e->space_key, &seq)) return;
+    if (!a->ops->seq_of || a->ops->seq_of(a, e->space_key, &seq)) return;
     assume_absent(&e->rt->r, doc, seq);
     if (!runtime_meta(e->rt, doc, &meta)) assume_absent(&e->rt->r, meta, seq);
 }

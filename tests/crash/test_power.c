@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "lab.h"
-#include "store/basis/basis.h"
+#include "scheduler/persistence/persistence.h"
 #include "store/runtime.h"
 #include "value/json_read.h"
 #include "times.h"
@@ -187,7 +187,7 @@ typedef struct rows_seen {
 } rows_seen;
 
 /* The row is that of the counter's last commit, proved as of it. */
-static bool check_row(void *ctx, const basis_row *row) {
+static bool check_row(void *ctx, const memo *row) {
     rows_seen *seen = ctx;
     uint64_t j = (uint64_t)(row->text[ROW_NAME][8] - '0'), last = seen->commits;
     while (last % COUNTERS != j) last--;
@@ -202,7 +202,7 @@ static bool check_row(void *ctx, const basis_row *row) {
 static void check_rows(hd_runtime *rt, uint64_t m) {
     authority *a = rt->r.authority;
     rows_seen seen = { m, 0 };
-    assert_int_equal(a->ops->basis->rows(a, "main:p", check_row, &seen), HD_OK);
+    assert_int_equal(a->ops->memos(a, "main:p", check_row, &seen), HD_OK);
     assert_int_equal(seen.count, m < COUNTERS ? m : COUNTERS);
 }
 

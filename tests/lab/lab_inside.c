@@ -9,9 +9,9 @@
 #include "scheduler/events/events.h"
 #include "scheduler/events/state.h"
 #include "scheduler/gates/gates.h"
+#include "scheduler/persistence/persistence.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/settle/settle.h"
-#include "store/basis/basis.h"
 #include "store/overlay.h"
 #include "value/key.h"
 #include <stdio.h>
@@ -208,7 +208,7 @@ uint64_t lab_seq(lab *l, const char *space) {
     authority *a = rt->r.authority;
     uint64_t seq = 0;
     struct key *k = key_intern(rt->heap, space, strlen(space));
-    hd_status status = k ? a->ops->basis->seq_of(a, k, &seq) : HD_NOMEM;
+    hd_status status = k ? a->ops->seq_of(a, k, &seq) : HD_NOMEM;
     if (k) key_unref(k);
     if (status) lab_fail("no sequence number: %s", hd_status_name(status));
     return seq;
@@ -225,17 +225,17 @@ static const char *cells_of(const char *reads) {
     char text[1024] = "";
     const char *cell;
     size_t length;
-    basis_read read;
-    while (basis_next_cell(&reads, &cell, &length)) {
+    read_cell read;
+    while (reads_next(&reads, &cell, &length)) {
         size_t used = strlen(text);
-        if (!basis_parse_cell(cell, length, &read)) lab_fail("a read is malformed: %s", cell);
+        if (!reads_split(cell, length, &read)) lab_fail("a read is malformed: %s", cell);
         snprintf(text + used, sizeof text - used, "%s%s%.*s", used ? " " : "",
                  read.output ? "=" : "", (int)read.id_length, read.id);
     }
     return strdup(text);
 }
 
-static bool take_row(void *ctx, const basis_row *row) {
+static bool take_row(void *ctx, const memo *row) {
     rows_told *told = ctx;
     told->items = realloc(told->items, (told->count + 1) * sizeof *told->items);
     told->items[told->count++] =
@@ -261,7 +261,7 @@ static void free_row(lab_row *row) {
 void lab_each_row(lab *l, const char *piece, void (*fn)(const lab_row *row, void *ctx), void *ctx) {
     authority *a = lab_runtime_now(l)->r.authority;
     rows_told told = { 0 };
-    hd_status status = a->ops->basis->rows(a, piece, take_row, &told);
+    hd_status status = a->ops->memos(a, piece, take_row, &told);
     if (status) lab_fail("no rows: %s", hd_status_name(status));
     if (told.count) qsort(told.items, told.count, sizeof *told.items, by_name);
     for (size_t i = 0; i < told.count; i++) fn(&told.items[i], ctx);
@@ -271,31 +271,31 @@ void lab_each_row(lab *l, const char *piece, void (*fn)(const lab_row *row, void
 
 /* ---- Questions about rows */
 
-static basis_ops answering, watching;
+static authority_ops answering; /* the functions that the watching ones call */
 static unsigned row_faults;
 static lab_questions questions;
 
 typedef struct passing_on {
-    basis_row_fn fn;
+    memo_fn fn;
     void *ctx;
     int left;
 } passing_on;
 
-static bool pass_on(void *ctx, const basis_row *row) {
+static bool pass_on(void *ctx, const memo *row) {
     passing_on *p = ctx;
     return p->left-- > 0 && p->fn(p->ctx, row);
 }
 
-static hd_status watched_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
+static hd_status watched_rows(authority *a, const char *piece, memo_fn fn, void *ctx) {
     questions.rows++;
     if (row_faults & LAB_ROWS_FAIL) return HD_IO;
-    if (!(row_faults & LAB_ROWS_END_EARLY)) return answering.rows(a, piece, fn, ctx);
+    if (!(row_faults & LAB_ROWS_END_EARLY)) return answering.memos(a, piece, fn, ctx);
     passing_on some = { fn, ctx, 2 };
-    hd_status status = answering.rows(a, piece, pass_on, &some);
+    hd_status status = answering.memos(a, piece, pass_on, &some);
     return status ? status : HD_IO;
 }
 
-static hd_status watched_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+static hd_status watched_changes(authority *a, struct key *space, uint64_t seq, change_fn fn,
                                  void *ctx) {
     questions.changes++;
     return row_faults & LAB_CHANGES_FAIL ? HD_IO : answering.changes(a, space, seq, fn, ctx);
@@ -303,11 +303,9 @@ static hd_status watched_changes(authority *a, struct key *space, uint64_t seq, 
 
 void lab_watch_rows(lab_runtime *r, unsigned faults) {
     lab_line *line = lab_line_of(r);
-    if (line->ops.basis != &watching) answering = *line->ops.basis;
-    watching = answering;
-    watching.rows = watched_rows;
-    watching.changes = watched_changes;
-    line->ops.basis = &watching;
+    if (line->ops.memos != watched_rows) answering = line->ops;
+    line->ops.memos = watched_rows;
+    line->ops.changes = watched_changes;
     row_faults = faults;
     questions = (lab_questions){ 0, 0 };
 }

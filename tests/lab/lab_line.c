@@ -4,7 +4,7 @@
 
 #include "lab.h"
 #include "base/poller.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,28 +178,22 @@ static hd_status line_checkpoint(authority *a, hd_error *error) {
 static hd_status line_prune(authority *a, hd_error *error) { return PASS(a, prune, error); }
 static hd_status line_vacuum(authority *a, hd_error *error) { return PASS(a, vacuum, error); }
 
-static hd_status line_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    return INNER(a)->ops->basis->rows(INNER(a), piece, fn, ctx);
+static hd_status line_memos(authority *a, const char *piece, memo_fn fn, void *ctx) {
+    return PASS(a, memos, piece, fn, ctx);
 }
-static hd_status line_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+static hd_status line_changes(authority *a, struct key *space, uint64_t seq, change_fn fn,
                               void *ctx) {
-    return INNER(a)->ops->basis->changes(INNER(a), space, seq, fn, ctx);
+    return PASS(a, changes, space, seq, fn, ctx);
 }
 static hd_status line_metadata(authority *a, place_id doc, hd_value *out) {
     return PASS(a, metadata, doc, out);
 }
 static hd_status line_seq_of(authority *a, struct key *space, uint64_t *out) {
-    return INNER(a)->ops->basis->seq_of(INNER(a), space, out);
+    return PASS(a, seq_of, space, out);
 }
-static hd_status line_pieces(authority *a, basis_piece_fn fn, void *ctx) {
-    return INNER(a)->ops->basis->pieces(INNER(a), fn, ctx);
+static hd_status line_memo_pieces(authority *a, piece_fn fn, void *ctx) {
+    return PASS(a, memo_pieces, fn, ctx);
 }
-static const basis_ops line_basis = {
-    .rows = line_rows,
-    .pieces = line_pieces,
-    .changes = line_changes,
-    .seq_of = line_seq_of,
-};
 
 static void line_close(authority *a) {
     INNER(a)->ops->close(INNER(a));
@@ -230,7 +224,10 @@ static const authority_ops line_ops = {
     .checkpoint = line_checkpoint,
     .prune = line_prune,
     .vacuum = line_vacuum,
-    .basis = &line_basis,
+    .memos = line_memos,
+    .memo_pieces = line_memo_pieces,
+    .changes = line_changes,
+    .seq_of = line_seq_of,
     .close = line_close,
 };
 
@@ -239,7 +236,7 @@ lab_line *lab_line_lay(hd_runtime *rt, lab_arrivals *arrivals) {
     if (!line) lab_fail("no memory for a line");
     line->inner = rt->r.authority;
     line->ops = line_ops;
-    if (!line->inner->ops->basis) line->ops.basis = NULL;
+    if (!line->inner->ops->memos) line->ops.memos = NULL;
     line->base = (authority){ .ops = &line->ops, .replica = &rt->r, .late = line->inner->late };
     line->rt = rt;
     line->arrivals = arrivals;

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "lab_log.h"
 
-#include "store/basis/basis.h"
+#include "scheduler/persistence/persistence.h"
 #include "store/log/rows.h"
 #include "store/postgres/backend.h"
 #include "store/sqlite/backend.h"
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_SIZE = 256 };
+enum { LOG_NAME_SIZE = 256 };
 
 /* A document, by its name as it stands in rows: "space/id", "space@user/id", "space/id!". */
 typedef struct known {
-    char name[NAME_SIZE];
+    char name[LOG_NAME_SIZE];
     hd_value value; /* owned */
 } known;
 
@@ -30,11 +30,11 @@ typedef struct seen {
 } seen;
 
 typedef struct proof {
-    char name[NAME_SIZE], instance[64];
+    char name[LOG_NAME_SIZE], instance[64];
     bool gone;
     seen *reads;
     size_t count;
-    char why[NAME_SIZE + 32]; /* "": it holds */
+    char why[LOG_NAME_SIZE + 32]; /* "": it holds */
 } proof;
 
 struct lab_log {
@@ -75,7 +75,7 @@ static const char *scope_text(hd_scope scope) {
 }
 
 static uint32_t doc_named(lab_log *log, const doc_name *n) {
-    char name[NAME_SIZE];
+    char name[LOG_NAME_SIZE];
     snprintf(name, sizeof name, "%.*s%s/%.*s%s", (int)n->space_length, n->space,
              scope_text(n->scope), (int)n->id_length, n->id, n->meta ? "!" : "");
     return doc_at(log, name);
@@ -136,8 +136,8 @@ static proof *proof_made(lab_log *log, hd_value row) {
     return p;
 }
 
-static void add_read(lab_log *log, proof *p, const basis_read *read) {
-    char name[NAME_SIZE];
+static void add_read(lab_log *log, proof *p, const read_cell *read) {
+    char name[LOG_NAME_SIZE];
     hd_path path;
     snprintf(name, sizeof name, "%.*s%s/%.*s", (int)read->space_length, read->space,
              scope_text(read->scope), (int)read->id_length, read->id);
@@ -151,9 +151,9 @@ static void take_reads(lab_log *log, proof *p, hd_value row) {
     forget_reads(log, p);
     p->reads = calloc(strlen(reads) + 1, sizeof *p->reads);
     if (!p->reads) lab_fail("no memory for a log");
-    while (basis_next_cell(&reads, &cell, &length)) {
-        basis_read read;
-        if (!basis_parse_cell(cell, length, &read)) lab_fail("%s: a read is malformed", p->name);
+    while (reads_next(&reads, &cell, &length)) {
+        read_cell read;
+        if (!reads_split(cell, length, &read)) lab_fail("%s: a read is malformed", p->name);
         if (!read.output) add_read(log, p, &read);
     }
 }
@@ -173,13 +173,13 @@ static void take_row(lab_log *log, hd_value row) {
 }
 
 static void take_rows(lab_log *log, hd_value extra) {
-    basis_extra x = basis_extra_of(extra);
+    memo_extra x = memo_extra_of(extra);
     for (size_t i = 0; i < hd_value_count(x.gone); i++) {
         hd_value row = array_get(x.gone, i);
         proof *p = proof_of(log, text_at(row, 0), text_at(row, 1));
         if (p) p->gone = true;
     }
-    for (size_t i = 0; i < hd_value_count(x.nodes); i++) take_row(log, array_get(x.nodes, i));
+    for (size_t i = 0; i < hd_value_count(x.kept); i++) take_row(log, array_get(x.kept, i));
 }
 
 /* ---- commits */
@@ -261,13 +261,13 @@ void lab_log_close(lab_log *log) {
     free(log);
 }
 
-static const proof *find(const lab_log *log, const char *node) {
-    const proof *p = proof_of(log, node, "");
+static const proof *find(const lab_log *log, const char *name) {
+    const proof *p = proof_of(log, name, "");
     return p && !p->gone ? p : NULL;
 }
 
-const char *lab_log_why(const lab_log *log, const char *node) {
-    const proof *p = find(log, node);
+const char *lab_log_why(const lab_log *log, const char *name) {
+    const proof *p = find(log, name);
     if (!p) return "has no row";
     return *p->why ? p->why : NULL;
 }

@@ -21,7 +21,7 @@ typedef enum row_table {
     LARGE,   /* doc; hash; text */
     PATCH,   /* doc and seq; seq, hash; text */
     SPACE,   /* name; seq, floor; name */
-    NODE,    /* name and instance; ; texts in the order of node_row */
+    NODE,    /* name and instance; ; texts in the order of stored_memo */
     SESSION, /* id; settled, last; id, verdicts */
     READER,  /* session; position, machine; session */
     PRESENT, /* session; the time until which it is certain to live */
@@ -168,7 +168,7 @@ static void number_key(char key[KEY_SIZE], uint64_t n) {
     snprintf(key, KEY_SIZE, "%020" PRIu64, n);
 }
 
-static row_text text_of(const char *text) { return (row_text){ text, strlen(text) }; }
+static row_text row_text_of(const char *text) { return (row_text){ text, strlen(text) }; }
 
 /* ---- Connections and transactions ---------------------------------------------------------- */
 
@@ -467,7 +467,7 @@ static hd_status sim_put_head(log_store *base, const doc_name *name, const head_
         [H_SCOPE] = (int64_t)name->scope,
     };
     memcpy(r->n, numbers, sizeof r->n);
-    r->t[H_KIND] = copy_text(text_of(h->kind ? h->kind : ""));
+    r->t[H_KIND] = copy_text(row_text_of(h->kind ? h->kind : ""));
     r->t[H_VALUE] = copy_text(h->value);
     r->t[H_META] = copy_text(h->meta);
     r->t[H_SPACE] = copy_text((row_text){ name->space, name->space_length });
@@ -627,7 +627,7 @@ static void node_key(char key[KEY_SIZE], row_text name, row_text instance) {
              instance.bytes);
 }
 
-static hd_status sim_has_nodes(log_store *s, bool *out) {
+static hd_status sim_has_memos(log_store *s, bool *out) {
     *out = store_of(s)->own.tables[NODE].count > 0;
     return HD_OK;
 }
@@ -637,20 +637,20 @@ static bool is_of_piece(const row *r, const char *piece) {
     return !strncmp(r->t[0].bytes, piece, length) && r->t[0].bytes[length] == ':';
 }
 
-static hd_status sim_each_node(log_store *base, const char *piece, node_row_fn fn, void *ctx) {
+static hd_status sim_each_memo(log_store *base, const char *piece, stored_memo_fn fn, void *ctx) {
     const rows *t = &store_of(base)->own.tables[NODE];
     bool stop = false;
     hd_status status = reach_to_read(store_of(base));
     for (uint32_t i = 0; i < t->count && !stop && !status; i++) {
         const row *r = t->items[i];
-        node_row node;
-        for (int k = 0; k < NODE_TEXTS; k++) node.text[k] = r->t[k];
+        stored_memo node;
+        for (int k = 0; k < MEMO_TEXTS; k++) node.text[k] = r->t[k];
         if (!piece || is_of_piece(r, piece)) status = fn(ctx, &node, &stop);
     }
     return status;
 }
 
-static hd_status sim_next_node(log_store *base, const char *from, char *out, size_t size) {
+static hd_status sim_next_memo(log_store *base, const char *from, char *out, size_t size) {
     const rows *t = &store_of(base)->own.tables[NODE];
     *out = '\0';
     for (uint32_t i = 0; i < t->count && !*out; i++)
@@ -659,12 +659,12 @@ static hd_status sim_next_node(log_store *base, const char *from, char *out, siz
     return HD_OK;
 }
 
-static hd_status sim_put_node(log_store *base, const node_row *n) {
+static hd_status sim_put_memo(log_store *base, const stored_memo *n) {
     sim_store *s = store_of(base);
     char key[KEY_SIZE];
-    node_key(key, n->text[ROW_NAME], n->text[ROW_INSTANCE]);
+    node_key(key, n->text[MEMO_NAME], n->text[MEMO_INSTANCE]);
     row *r = new_row(s, key);
-    for (int i = 0; i < NODE_TEXTS; i++) r->t[i] = copy_text(n->text[i]);
+    for (int i = 0; i < MEMO_TEXTS; i++) r->t[i] = copy_text(n->text[i]);
     put(&s->own.tables[NODE], r);
     return HD_OK;
 }
@@ -675,7 +675,7 @@ static void drop_key(sim_store *s, row_table which, const char *key) {
     if (at < t->count && !strcmp(t->items[at]->key, key)) remove_at(t, at);
 }
 
-static hd_status sim_drop_node(log_store *s, row_text name, row_text instance) {
+static hd_status sim_drop_memo(log_store *s, row_text name, row_text instance) {
     char key[KEY_SIZE];
     node_key(key, name, instance);
     drop_key(store_of(s), NODE, key);
@@ -726,7 +726,7 @@ static hd_status sim_put_reader(log_store *base, const char *session, uint64_t p
     row *r = new_row(s, session);
     r->n[0] = (int64_t)position;
     r->n[1] = s->machine;
-    r->t[0] = copy_text(text_of(session));
+    r->t[0] = copy_text(row_text_of(session));
     put(&s->own.tables[READER], r);
     return HD_OK;
 }
@@ -839,11 +839,11 @@ static const log_backend sim_backend = {
     .list_heads = sim_list_heads,
     .heads_since = sim_heads_since,
     .find_patched = sim_find_patched,
-    .has_nodes = sim_has_nodes,
-    .each_node = sim_each_node,
-    .next_node = sim_next_node,
-    .put_node = sim_put_node,
-    .drop_node = sim_drop_node,
+    .has_memos = sim_has_memos,
+    .each_memo = sim_each_memo,
+    .next_memo = sim_next_memo,
+    .put_memo = sim_put_memo,
+    .drop_memo = sim_drop_memo,
     .each_session = sim_each_session,
     .put_session = sim_put_session,
     .each_reader = sim_each_reader,

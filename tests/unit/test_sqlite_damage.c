@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "lab.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "store/runtime.h"
 #include "store/tx.h"
 #include "value/json_read.h"
@@ -107,7 +107,7 @@ static lab_disk *make_file(void) {
 
 /* ---- everything that can be asked */
 
-static bool take_row(void *ctx, const basis_row *row) { return row->text[ROW_NAME] != ctx; }
+static bool take_row(void *ctx, const memo *row) { return row->text[MEMO_NAME] != ctx; }
 static bool take_change(void *ctx, place_id doc, uint64_t seq) { return doc || seq || ctx; }
 static bool take_stale(const hd_stale_piece *piece, void *ctx) { return piece != ctx; }
 static bool take_listed(const hd_listing *entry, void *ctx) { return entry != ctx; }
@@ -116,7 +116,7 @@ static void take_finding(const char *line, void *ctx) { assert_ptr_not_equal(lin
 
 static void ask_rows(const char *piece) {
     authority *a = rt->r.authority;
-    (void)a->ops->basis->rows(a, piece, take_row, NULL);
+    (void)a->ops->memos(a, piece, take_row, NULL);
 }
 
 static void read_all(void) {
@@ -140,8 +140,8 @@ static void ask_all(void) {
     ask_rows("main:q");
     ask_rows("main:n");
     struct key *space = key_intern(rt->heap, "main", 4);
-    (void)a->ops->basis->changes(a, space, 0, take_change, NULL);
-    (void)a->ops->basis->changes(a, space, 2, take_change, NULL);
+    (void)a->ops->changes(a, space, 0, take_change, NULL);
+    (void)a->ops->changes(a, space, 2, take_change, NULL);
     key_unref(space);
 }
 
@@ -306,6 +306,26 @@ static void what_cannot_be_opened_for_writing_is_found_by_a_check(void **state) 
     lab_disk_free(whole);
 }
 
+/* C294. What the other texts of a row say is checked when the row is used. */
+static void a_check_tells_of_malformed_rows_about_nodes(void **state) {
+    static const char *const changes[] = {
+        "update node set reads = 'nothing'",
+        "update node set name = 'main:x' where name = 'main:p:x'",
+        "update node set seqs = '{}'",
+        "update node set seqs = '[]'",
+        "update node set seqs = '{\"main\":1000,\"other\":0}'",
+    };
+    lab_disk *whole = make_file();
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        lab_disk *disk = lab_disk_clone(whole);
+        hd_options options = { .vfs = lab_disk_vfs(disk) };
+        run_sql(disk, changes[i]);
+        assert_int_equal(hd_store_check(FILE_NAME, &options, take_finding, NULL, NULL), HD_CORRUPT);
+        lab_disk_free(disk);
+    }
+    lab_disk_free(whole);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_schema_that_is_not_ours_is_refused),
@@ -316,6 +336,7 @@ int main(void) {
         cmocka_unit_test(any_value_in_head_rows_is_survived),
         cmocka_unit_test(any_value_of_large_documents_is_survived),
         cmocka_unit_test(any_value_in_rows_about_nodes_is_survived),
+        cmocka_unit_test(a_check_tells_of_malformed_rows_about_nodes),
         cmocka_unit_test(any_value_in_the_rest_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

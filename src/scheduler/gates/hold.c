@@ -9,7 +9,7 @@
 
 #include "base/env.h"
 #include "scheduler/registry.h"
-#include "store/basis/name.h"
+#include "store/memo.h"
 #include "value/key.h"
 #include <string.h>
 
@@ -33,13 +33,13 @@ static bool path_is(const scheduler *s, node_id id, const char *text, size_t len
 }
 
 /* Whether the node belongs to this piece, "space:piece", or to one in this space: its name is "space:piece:node", the
- * space with "%3A" for each colon (store/basis/name.h). */
+ * space with "%3A" for each colon (store/memo.h). */
 static bool is_of_piece(const scheduler *s, node_id id, const struct key *piece) {
     const struct key *name = node_own_name(s, id);
     const char *text = name ? key_bytes(name) : "", *of = key_bytes(piece);
     const char *colon = name ? memchr(text, ':', name->length) : NULL;
     char space[SPACE_SIZE];
-    if (!colon || !basis_parse_space(text, (size_t)(colon - text), space, sizeof space))
+    if (!colon || !memo_parse_space(text, (size_t)(colon - text), space, sizeof space))
         return false;
     size_t length = strlen(space), rest = name->length - (size_t)(colon - text);
     if (piece->length < length || memcmp(of, space, length) != 0) return false;

@@ -2,7 +2,7 @@
 #include "scheduler/introspection/introspection.h"
 
 #include "scheduler/persistence/persistence.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include <string.h>
 
 /* True: the row does not hold. Loads the documents that have changed since it was written. */
@@ -31,8 +31,7 @@ static bool tell_stale(void *ctx, const char *name) {
     resume_set *set;
     char space[NAME_SIZE];
     const char *colon = strchr(name, ':');
-    if (!colon || !basis_parse_space(name, (size_t)(colon - name), space, sizeof space))
-        return true;
+    if (!colon || !memo_parse_space(name, (size_t)(colon - name), space, sizeof space)) return true;
     w->status = set_read(w->s, name, &set);
     if (w->status) return false;
     hd_stale_piece piece = { space, colon + 1, set ? count_stale(w->s, set) : 0 };
@@ -43,6 +42,6 @@ static bool tell_stale(void *ctx, const char *name) {
 hd_status stale_tell(scheduler *s, hd_stale_fn fn, void *ctx) {
     authority *a = s->r->authority;
     stale_listing w = { s, fn, ctx, HD_OK };
-    hd_status status = a->ops->basis->pieces(a, tell_stale, &w);
+    hd_status status = a->ops->memo_pieces(a, tell_stale, &w);
     return status ? status : w.status;
 }

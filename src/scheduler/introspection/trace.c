@@ -183,7 +183,7 @@ static struct key *name_of(const scheduler *s, node_id id) {
     return name ? key_ref(name) : NULL;
 }
 
-static const char *text_of(const struct key *name) { return name ? key_bytes(name) : ""; }
+static const char *name_text(const struct key *name) { return name ? key_bytes(name) : ""; }
 
 void trace_trigger(trace *t, scheduler *s, node_id id, trigger_decision decision) {
     if (!(t->kinds & HD_TRACE_TRIGGERS)) return;
@@ -198,12 +198,12 @@ void trace_trigger(trace *t, scheduler *s, node_id id, trigger_decision decision
     e->t = (hd_trigger){ .number = ++t->triggers.total,
                          .at_ns = env_now_ns(s->env),
                          .node = registry_handle(s, id),
-                         .action = text_of(e->name),
+                         .action = name_text(e->name),
                          .cell = { t->at },
                          .decision = (hd_trigger_decision)decision,
                          .origin = origin,
                          .writer = registry_handle(s, author),
-                         .writer_name = text_of(e->writer_name) };
+                         .writer_name = name_text(e->writer_name) };
     place_ref(&s->r->places, t->at);
     trace_summary(t->before, e->t.before, sizeof e->t.before);
     trace_summary(t->after, e->t.after, sizeof e->t.after);
@@ -251,7 +251,7 @@ void trace_run_begin(trace *t, scheduler *s, node_id id) {
                            .pass = s->pass,
                            .node = registry_handle(s, id),
                            .parent = registry_handle(s, graph_parent(&s->graph, id)),
-                           .action = text_of(e->name),
+                           .action = name_text(e->name),
                            .effect = n->flags & NODE_EFFECT,
                            .materialiser = n->flags & NODE_MATERIALISER,
                            .first = n->flags & NODE_NEVER_RAN,

@@ -7,11 +7,12 @@
 #include "scheduler/persistence/lead.h"
 
 #include "value/diff.h"
+#include "value/object.h"
 
 /* The node here that the item of an extra is about; 0: none, or no memory to tell. */
 static node_id node_of_item(scheduler *s, hd_value item) {
     size_t length;
-    const char *name = basis_item_text(item, ROW_NAME, &length);
+    const char *name = memo_text(item, ROW_NAME, &length);
     node_id id = persistence_find(s, name, length);
     hd_value instance = id ? rows_instance(s, kept_scope(kept_of(s, id))) : value_absent();
     if (!value_exists(instance) || (kept_of(s, id)->flags & KEPT_CREATES)) return 0;
@@ -51,7 +52,7 @@ static bool adopt(scheduler *s, node_id id, hd_value item) {
  * members there. What those runs have read differs, and so the other's output is not that of this node. */
 static bool reads_otherwise(const scheduler *s, node_id id, hd_value item) {
     size_t length;
-    const char *print = basis_item_text(item, ROW_PRINT, &length);
+    const char *print = memo_text(item, ROW_PRINT, &length);
     hd_value here = kept_of(s, id)->print;
     return graph_parent(&s->graph, id) && !value_equal(array_get(item, ROW_PRINT), here) &&
            fingerprint_same_code(here, print, length);
@@ -79,8 +80,9 @@ static void hear(scheduler *s, hd_value item, const char *by) {
 
 void adopt_observed(void *ctx, hd_value extra) {
     scheduler *s = ctx;
-    basis_extra x = basis_extra_of(extra);
-    for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) hear(s, it.value, x.lead);
+    const char *by = hd_value_as_text(object_get_bytes(extra, "lead", 4), NULL);
+    for (hd_iter it = hd_iter_of(memo_extra_of(extra).kept); hd_iter_next(&it);)
+        hear(s, it.value, by);
     graph_settle(&s->graph);
     if (s->led.count) s->unlead = s->tick = true;
 }

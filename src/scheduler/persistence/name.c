@@ -46,7 +46,7 @@ static bool begin_name(const scheduler *s, node_id id, node_id top, char *out, s
     const char *pattern, *space = space_of(s, id);
     piece_of(s, top, &pattern);
     if (*pattern) return true; /* the names of a piece's own nodes have it all */
-    if (!space || !basis_print_space(space, out, NAME_SIZE)) return false;
+    if (!space || !memo_print_space(space, out, NAME_SIZE)) return false;
     *length = strlen(out);
     return append(out, length, ":main:");
 }
@@ -87,13 +87,13 @@ static kept_piece *find_piece(const persistence *p, const char *name, size_t len
 }
 
 static bool is_plain(const char *name) {
-    assert(basis_piece_length(name, strlen(name)));
+    assert(memo_piece_length(name, strlen(name)));
     return !strncmp(strchr(name, ':'), ":main:", strlen(":main:"));
 }
 
 hd_status name_piece(scheduler *s, const char *name, uint32_t *out) {
     persistence *p = s->persistence;
-    size_t length = basis_piece_length(name, strlen(name));
+    size_t length = memo_piece_length(name, strlen(name));
     kept_piece *known = find_piece(p, name, length);
     if (known) {
         *out = (uint32_t)(known - p->pieces.items);
@@ -111,7 +111,7 @@ hd_status name_piece(scheduler *s, const char *name, uint32_t *out) {
 }
 
 size_t name_print_piece(const char *space, const char *piece, char out[NAME_SIZE]) {
-    if (!basis_print_space(space, out, NAME_SIZE)) return 0;
+    if (!memo_print_space(space, out, NAME_SIZE)) return 0;
     size_t length = strlen(out);
     return append(out, &length, ":") && append(out, &length, piece) ? length : 0;
 }

@@ -14,7 +14,7 @@ static void on_leaving(scheduler *s, node_id id);
 
 hd_status persistence_init(scheduler *s) {
     /* A store that belongs to the runtime ends with it: rows would be of no use. */
-    if (!s->r->authority->ops->basis || s->rt->owns_memory) return HD_OK;
+    if (!s->r->authority->ops->memos || s->rt->owns_memory) return HD_OK;
     persistence *p = env_new0(s->env, sizeof *p);
     if (!p) return HD_NOMEM;
     table_init(&p->piece_names, s->env);
@@ -288,7 +288,7 @@ static bool has_row(const scheduler *s, node_id id) {
 }
 
 static hd_status name_node(scheduler *s, node_id id, const hd_node_spec *spec, const char *name) {
-    assert(basis_piece_length(name, strlen(name)));
+    assert(memo_piece_length(name, strlen(name)));
     kept_node *k = kept_of(s, id);
     size_t length = strlen(name);
     hd_value print = fingerprint_of(s, id, spec, name), text;
@@ -314,7 +314,7 @@ hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *s
     char name[NAME_SIZE];
     hd_status status = enter(s, id);
     if (status || !node_own_name(s, id) || !name_of_node(s, id, name) ||
-        !basis_piece_length(name, strlen(name)))
+        !memo_piece_length(name, strlen(name)))
         return status;
     bool row = has_row(s, id);
     status = name_node(s, id, spec, name);
@@ -332,7 +332,7 @@ static void on_leaving(scheduler *s, node_id id) {
     size_t length;
     const kept_node *k = kept_of(s, id);
     if ((k->flags & KEPT_ROW) && !p->stopping) rows_delete_of(s, id);
-    if ((k->flags & KEPT_GATES) && !p->stopping) rows_delete(s, kept_name(k, &length), BASIS_GATES);
+    if ((k->flags & KEPT_GATES) && !p->stopping) rows_delete(s, kept_name(k, &length), ROW_GATES);
     kept_piece *of = &p->pieces.items[k->piece];
     assert(of->nodes);
     if (--of->nodes == 0) {

@@ -12,13 +12,44 @@
  * A row is found by the node's durable name (name.c): "space:piece:path", or the parent's name, a '/' and the node's
  * own name. A node that was registered outside of pieces belongs to the piece `main` in the space of its output.
  *
- * s->persistence is NULL where the store ends with the runtime: nothing would ever read the rows. */
+ * s->persistence is NULL where the store ends with the runtime: nothing would ever read the rows.
+ *
+ * To the store a row is a memo (store/memo.h): an item of "nodes" in the extra of a commit.
+ *
+ *     name, instance   under which it stands. The instance is "" where the node reads and writes documents of space scope
+ *                      only; else "user:NAME" or "session:NAME", the narrower of them: one principal's rows never
+ *                      serve another
+ *     hashes           HASH_TEXT characters for each line of the reads
+ *     print            the fingerprint of the code
+ *     flags            'd': other pieces write some of what it reads; 'f': the run failed
+ *     reads            cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata "space/id!", with a
+ *                      '~' in front where only the shape was read, and before that a '?' where the run did not claim
+ *                      it; behind the reads, with a '=' in front, what the node writes
+ *
+ * The instance "gates" is a row beside these: its flags are the gates that the program has set, "debounce throttle" in
+ * milliseconds, and it has no reads. The key "lead" of an extra is the session that made the commit, if it has the lease
+ * to derive for some space: others then wait for its results (lead.c).
+ *
+ * A row is checked when it is read (set.c). A malformed one is as none: its node runs. */
 #ifndef SCHEDULER_PERSISTENCE_H
 #define SCHEDULER_PERSISTENCE_H
 
 #include "base/hash.h"
 #include "scheduler/registry.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
+
+/* The texts of a row. */
+enum {
+    ROW_NAME = MEMO_NAME,
+    ROW_INSTANCE = MEMO_INSTANCE,
+    ROW_HASHES,
+    ROW_PRINT,
+    ROW_FLAGS,
+    ROW_READS = MEMO_CELLS,
+    ROW_ITEMS = MEMO_ITEMS
+};
+enum { HASH_TEXT = 11 };  /* characters of one hash */
+#define ROW_GATES "gates" /* the instance of rows that have the gates a program has set */
 
 #define FINGERPRINT_FORMAT "5" /* rows with another format in their fingerprint are not taken up */
 
@@ -228,6 +259,19 @@ uint64_t lead_deadline(const scheduler *s);
 void lead_fini(scheduler *s);
 
 /* reads.c: how keys are written in rows, one in a line: "space/id#/path". */
+/* A line, taken apart; texts are borrowed from it and carry their lengths. */
+typedef struct read_cell {
+    const char *space, *id, *path; /* path is a pointer, "" for the whole document */
+    size_t space_length, id_length, path_length;
+    hd_scope scope;
+    bool shape;
+    bool unclaimed; /* the run did not claim it */
+    bool output;    /* it was not read but written */
+} read_cell;
+/* False: it is malformed. */
+bool reads_split(const char *text, size_t length, read_cell *out);
+/* The next line of *reads, which moves behind it; false: there is none. */
+bool reads_next(const char **reads, const char **cell, size_t *length);
 /* Makes a key of a line, without a reference to its place. *home is the home of the document before, which often is
  * the same one; 0 at first. *output: the line names an output, and no read. */
 hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out,

@@ -12,7 +12,50 @@ enum { CELL_SIZE = 2048 };
 
 /* ---- parsing */
 
-static bool is_home(const places *ps, uint32_t home, const basis_read *r, bool meta) {
+static bool take_scope(const char *at, size_t length, hd_scope *out) {
+    static const char user[] = "@user", session[] = "@session";
+    *out = HD_SCOPE_SPACE;
+    if (!length) return true;
+    *out = HD_SCOPE_USER;
+    if (length == sizeof user - 1 && !memcmp(at, user, length)) return true;
+    *out = HD_SCOPE_SESSION;
+    return length == sizeof session - 1 && !memcmp(at, session, length);
+}
+
+bool reads_split(const char *text, size_t length, read_cell *out) {
+    const char *end = text + length;
+    out->unclaimed = length && *text == '?';
+    text += out->unclaimed;
+    out->shape = text < end && *text == '~';
+    out->output = text < end && *text == '=';
+    if (out->shape || out->output) text++;
+    const char *slash = memchr(text, '/', (size_t)(end - text));
+    if (!slash) return false;
+    const char *at = memchr(text, '@', (size_t)(slash - text));
+    const char *hash = memchr(slash, '#', (size_t)(end - slash));
+    if (!at) at = slash;
+    if (!hash) hash = end;
+    out->space = text;
+    out->space_length = (size_t)(at - text);
+    out->id = slash + 1;
+    out->id_length = (size_t)(hash - slash) - 1;
+    out->path = hash < end ? hash + 1 : end;
+    out->path_length = (size_t)(end - out->path);
+    assert(out->path + out->path_length == end && out->id <= hash);
+    if (out->path_length && *out->path != '/') return false;
+    return out->space_length && out->id_length && take_scope(at, (size_t)(slash - at), &out->scope);
+}
+
+bool reads_next(const char **reads, const char **cell, size_t *length) {
+    if (!**reads) return false;
+    const char *end = strchr(*reads, '\n');
+    *cell = *reads;
+    *length = end ? (size_t)(end - *reads) : strlen(*reads);
+    *reads += *length + (end != NULL);
+    return true;
+}
+
+static bool is_home(const places *ps, uint32_t home, const read_cell *r, bool meta) {
     if (!home || r->scope != HD_SCOPE_SPACE) return false;
     const doc_home *h = &ps->homes.items[home];
     return h->scope == HD_SCOPE_SPACE && h->meta == meta && h->space->length == r->space_length &&
@@ -20,7 +63,7 @@ static bool is_home(const places *ps, uint32_t home, const basis_read *r, bool m
 }
 
 /* *home may be the right one already. */
-static hd_status find_home(scheduler *s, const basis_read *r, bool meta, uint32_t *home) {
+static hd_status find_home(scheduler *s, const read_cell *r, bool meta, uint32_t *home) {
     assert(r->space_length);
     struct key *space;
     if (is_home(&s->r->places, *home, r, meta)) return HD_OK;
@@ -32,7 +75,7 @@ static hd_status find_home(scheduler *s, const basis_read *r, bool meta, uint32_
 }
 
 /* Metadata has a '!' behind the id. */
-static hd_status find_doc(scheduler *s, const basis_read *r, uint32_t *home, place_id *out) {
+static hd_status find_doc(scheduler *s, const read_cell *r, uint32_t *home, place_id *out) {
     assert(r->id_length);
     bool meta = r->id[r->id_length - 1] == '!';
     struct key *id;
@@ -47,9 +90,9 @@ static hd_status find_doc(scheduler *s, const basis_read *r, uint32_t *home, pla
 
 hd_status reads_parse(scheduler *s, const char *text, size_t length, uint32_t *home, uint32_t *out,
                       bool *output) {
-    basis_read r = { 0 };
+    read_cell r = { 0 };
     place_id at;
-    if (!basis_parse_cell(text, length, &r)) return HD_CORRUPT;
+    if (!reads_split(text, length, &r)) return HD_CORRUPT;
     hd_status status = find_doc(s, &r, home, &at);
     if (!status && r.path_length) {
         hd_path path;

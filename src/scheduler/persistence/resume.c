@@ -31,7 +31,7 @@ static void drop_row(scheduler *s, resume_set *set, set_row *row) {
     rows_delete(s, set_text(set, row, ROW_NAME), set_text(set, row, ROW_INSTANCE));
 }
 
-static bool drop_told(void *ctx, const basis_row *row) {
+static bool drop_told(void *ctx, const memo *row) {
     rows_delete(ctx, row->text[ROW_NAME], row->text[ROW_INSTANCE]);
     return true;
 }
@@ -40,7 +40,7 @@ static bool drop_told(void *ctx, const basis_row *row) {
 void resume_drop_all(scheduler *s, const char *piece) {
     authority *a = s->r->authority;
     resume_set *set = set_make(s, piece);
-    hd_status status = a->ops->basis->rows(a, piece, drop_told, s);
+    hd_status status = a->ops->memos(a, piece, drop_told, s);
     if (status)
         env_log(s->env, HD_LOG_WARN, "the rows of piece %s cannot be deleted: %s", piece,
                 hd_status_text(status));

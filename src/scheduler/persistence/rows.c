@@ -179,7 +179,7 @@ static hd_status push_gates(scheduler *s, build *b, node_id id) {
     print_gate(flags & KEPT_DEBOUNCE, c->gate.debounce_ms, debounce);
     print_gate(flags & KEPT_THROTTLE, c->gate.throttle_ms, throttle);
     snprintf(gates, sizeof gates, "%s %s", debounce, throttle);
-    bool ok = build_push(b, value_ref(kept_of(s, id)->name)) && !push_text(s, b, BASIS_GATES) &&
+    bool ok = build_push(b, value_ref(kept_of(s, id)->name)) && !push_text(s, b, ROW_GATES) &&
               !push_text(s, b, "") && !push_text(s, b, "-") && !push_text(s, b, gates) &&
               !push_text(s, b, "");
     return ok ? build_array(b, ROW_ITEMS) : HD_NOMEM;
@@ -252,8 +252,7 @@ static hd_status claim_unread(scheduler *s, uint32_t key, commit *c) {
     authority *a = s->r->authority;
     const place *doc = doc_of(s, key & KEY_PLACE);
     uint64_t seq;
-    hd_status status =
-        a->ops->basis->seq_of(a, s->r->places.homes.items[doc->doc.home].space, &seq);
+    hd_status status = a->ops->seq_of(a, s->r->places.homes.items[doc->doc.home].space, &seq);
     if (!status) status = tx_claim(s->r, c, key);
     if (!status) vec_last(&c->claims).basis = seq;
     return status;
@@ -450,10 +449,10 @@ hd_status rows_keep(void *ctx, commit *c) {
 
 static void send_again(scheduler *s, hd_value item) {
     size_t length;
-    const char *name = basis_item_text(item, ROW_NAME, &length);
+    const char *name = memo_text(item, ROW_NAME, &length);
     node_id id = persistence_find(s, name, length);
     if (!id) return;
-    if (!strcmp(basis_item_text(item, ROW_INSTANCE, NULL), BASIS_GATES)) {
+    if (!strcmp(memo_text(item, ROW_INSTANCE, NULL), ROW_GATES)) {
         uint16_t which = kept_of(s, id)->flags & KEPT_GATES; /* none: the node is another one */
         if (which) persistence_gated(s, id, which);
         return;
@@ -465,9 +464,9 @@ static void send_again(scheduler *s, hd_value item) {
 /* The row is deleted by a later seal; a node that has taken the name since writes its own once more with it. */
 static void delete_again(scheduler *s, hd_value item) {
     size_t length;
-    const char *name = basis_item_text(item, ROW_NAME, &length);
+    const char *name = memo_text(item, ROW_NAME, &length);
     node_id id = persistence_find(s, name, length);
-    rows_delete(s, name, basis_item_text(item, ROW_INSTANCE, NULL));
+    rows_delete(s, name, memo_text(item, ROW_INSTANCE, NULL));
     if (id && (kept_of(s, id)->flags & (KEPT_ROW | KEPT_GATES))) send_again(s, item);
 }
 
@@ -475,9 +474,9 @@ static void delete_again(scheduler *s, hd_value item) {
 void rows_refused(void *ctx, const commit *c) {
     scheduler *s = ctx;
     if (!value_exists(c->extra)) return;
-    basis_extra x = basis_extra_of(c->extra);
+    memo_extra x = memo_extra_of(c->extra);
     s->persistence->refused_at = s->r->rev + 1;
-    for (hd_iter it = hd_iter_of(x.nodes); hd_iter_next(&it);) send_again(s, it.value);
+    for (hd_iter it = hd_iter_of(x.kept); hd_iter_next(&it);) send_again(s, it.value);
     for (hd_iter it = hd_iter_of(x.gone); hd_iter_next(&it);) delete_again(s, it.value);
 }
 

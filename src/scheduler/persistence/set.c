@@ -61,7 +61,7 @@ static hd_status add_cells(filling *f, const char *reads) {
     hd_status status = HD_OK;
     const char *cell;
     size_t length;
-    while (!status && basis_next_cell(&reads, &cell, &length)) status = add_cell(f, cell, length);
+    while (!status && reads_next(&reads, &cell, &length)) status = add_cell(f, cell, length);
     return status;
 }
 
@@ -74,7 +74,7 @@ static void forget_keys(scheduler *s, resume_set *set, uint32_t count) {
 
 /* Whether the row is for every principal, for this runtime's, or for its session. */
 static bool is_ours(const scheduler *s, const char *instance, uint8_t *scope) {
-    bool gates = !strcmp(instance, BASIS_GATES), user = !strncmp(instance, "user:", 5);
+    bool gates = !strcmp(instance, ROW_GATES), user = !strncmp(instance, "user:", 5);
     *scope = gates ? SCOPE_GATES : HD_SCOPE_SPACE;
     if (gates || !*instance) return true;
     *scope = user ? HD_SCOPE_USER : HD_SCOPE_SESSION;
@@ -82,7 +82,7 @@ static bool is_ours(const scheduler *s, const char *instance, uint8_t *scope) {
     return !strcmp(strchr(instance, ':') + 1, key_bytes(user ? s->rt->principal : s->rt->session));
 }
 
-static hd_status fill_texts(filling *f, const basis_row *from, set_row *row) {
+static hd_status fill_texts(filling *f, const memo *from, set_row *row) {
     resume_set *set = f->set;
     for (int i = 0; i < ROW_READS; i++) {
         size_t size = strlen(from->text[i]) + 1;
@@ -94,7 +94,7 @@ static hd_status fill_texts(filling *f, const basis_row *from, set_row *row) {
     return HD_OK;
 }
 
-static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
+static hd_status fill_row(filling *f, const memo *from, set_row *row) {
     resume_set *set = f->set;
     uint32_t text = set->text.count;
     row->first_key = set->keys.count;
@@ -115,19 +115,22 @@ static hd_status fill_row(filling *f, const basis_row *from, set_row *row) {
 }
 
 /* HD_NOMEM. A row that is not for this runtime, or cannot be read, is left out. */
-static hd_status enter(filling *f, const basis_row *from, bool gone) {
+static hd_status enter(filling *f, const memo *from, bool gone) {
     resume_set *set = f->set;
     set_row row = { .seqs = value_absent(), .gone = gone };
     if (!is_ours(f->s, from->text[ROW_INSTANCE], &row.scope)) return HD_OK;
     if (!vec_room(f->s->env, &set->rows, 1)) return HD_NOMEM;
     hd_status status = fill_row(f, from, &row);
+    if (status && status != HD_NOMEM)
+        env_log(f->s->env, HD_LOG_WARN, "the row of %s is malformed: its node runs",
+                from->text[ROW_NAME]);
     if (status) return status == HD_NOMEM ? status : HD_OK;
     row.seqs = value_ref(from->seqs);
     set->rows.items[set->rows.count++] = row;
     return HD_OK;
 }
 
-static bool take_stored(void *ctx, const basis_row *from) {
+static bool take_stored(void *ctx, const memo *from) {
     filling *f = ctx;
     f->set->status = enter(f, from, false);
     return !f->set->status;
@@ -137,7 +140,7 @@ static bool take_stored(void *ctx, const basis_row *from) {
 
 /* An item of "nodes" (or of "gone"), as a row that replaces (or deletes) the one that was entered before. */
 static hd_status enter_item(filling *f, hd_value item, bool gone) {
-    basis_row row = basis_row_of(item, value_absent());
+    memo row = memo_of(item, value_absent());
     const char *name = row.text[ROW_NAME];
     if (strncmp(name, f->piece, f->piece_length) || name[f->piece_length] != ':') return HD_OK;
     return enter(f, &row, gone);
@@ -149,10 +152,10 @@ static hd_status enter_sent(filling *f, const list *commits) {
         const commit *c = LIST_ENTRY(n, commit, link);
         if (value_is_absent(c->extra) || c->state == COMMIT_DEAD || c->state == COMMIT_GONE)
             continue;
-        basis_extra x = basis_extra_of(c->extra);
+        memo_extra x = memo_extra_of(c->extra);
         for (hd_iter it = hd_iter_of(x.gone); !status && hd_iter_next(&it);)
             status = enter_item(f, it.value, true);
-        for (hd_iter it = hd_iter_of(x.nodes); !status && hd_iter_next(&it);)
+        for (hd_iter it = hd_iter_of(x.kept); !status && hd_iter_next(&it);)
             status = enter_item(f, it.value, false);
     }
     return status;
@@ -290,7 +293,7 @@ static hd_status ask_for_changes(filling *f, const since_vec *spaces) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < spaces->count && !status; i++) {
         const since *of = &spaces->items[i];
-        status = a->ops->basis->changes(a, of->space, of->seq, take_change, f);
+        status = a->ops->changes(a, of->space, of->seq, take_change, f);
         if (!status) status = f->set->status;
     }
     return status;
@@ -317,7 +320,7 @@ static hd_status fill(filling *f) {
     scheduler *s = f->s;
     authority *a = s->r->authority;
     const persistence *p = s->persistence;
-    hd_status status = a->ops->basis->rows(a, f->piece, take_stored, f);
+    hd_status status = a->ops->memos(a, f->piece, take_stored, f);
     if (!status) status = f->set->status;
     if (!status) status = enter_sent(f, &s->r->pending);
     if (!status) status = enter_sent(f, &s->r->queued);
@@ -369,7 +372,7 @@ resume_set *set_of_item(scheduler *s, hd_value item) {
     assert(array_count(item) == ROW_ITEMS);
     filling f = { .s = s, .set = set_new(s) };
     if (!f.set) return NULL;
-    basis_row row = basis_row_of(item, hd_object());
+    memo row = memo_of(item, hd_object());
     return complete(s, f.set, enter(&f, &row, false));
 }
 

@@ -9,10 +9,11 @@
 #include "store/log/authority.h"
 
 #include "base/env.h"
+#include "store/log/changes.h"
 #include "store/log/client.h"
 #include "store/log/encode.h"
 #include "store/log/list.h"
-#include "store/log/resume.h"
+#include "store/log/memo_read.h"
 #include "store/log/wake.h"
 #include "store/log/writer.h"
 #include <errno.h>
@@ -485,13 +486,13 @@ static hd_status log_vacuum(authority *a, hd_error *error) {
     return command(a, COMMAND_VACUUM, error);
 }
 
-static hd_status log_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    return client_rows(&self(a)->client, piece, fn, ctx);
+static hd_status log_memos(authority *a, const char *piece, memo_fn fn, void *ctx) {
+    return client_memos(&self(a)->client, piece, fn, ctx);
 }
-static hd_status log_pieces(authority *a, basis_piece_fn fn, void *ctx) {
-    return client_pieces(&self(a)->client, fn, ctx);
+static hd_status log_memo_pieces(authority *a, piece_fn fn, void *ctx) {
+    return client_memo_pieces(&self(a)->client, fn, ctx);
 }
-static hd_status log_changes(authority *a, struct key *space, uint64_t seq, basis_change_fn fn,
+static hd_status log_changes(authority *a, struct key *space, uint64_t seq, change_fn fn,
                              void *ctx) {
     return client_changes(&self(a)->client, space, seq, fn, ctx);
 }
@@ -504,12 +505,6 @@ static hd_status log_seq_of(authority *a, struct key *space, uint64_t *out) {
 static hd_status log_metadata(authority *a, place_id doc, hd_value *out) {
     return client_metadata(&self(a)->client, doc, out);
 }
-static const basis_ops log_basis_ops = {
-    .rows = log_rows,
-    .pieces = log_pieces,
-    .changes = log_changes,
-    .seq_of = log_seq_of,
-};
 
 static void log_close(authority *a) {
     log_authority *s = self(a);
@@ -593,7 +588,10 @@ static const authority_ops log_ops = {
     .is_in_log = log_is_in_log,
     .prune = log_prune,
     .vacuum = log_vacuum,
-    .basis = &log_basis_ops,
+    .memos = log_memos,
+    .memo_pieces = log_memo_pieces,
+    .changes = log_changes,
+    .seq_of = log_seq_of,
     .check = log_check,
     .close = log_close,
     .stay = log_stay,

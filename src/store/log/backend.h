@@ -8,7 +8,7 @@
  *     head         document -> value, metadata, numbers              as of the checkpoint
  *     large,patch  the value of a large document, and changes to it  as of the checkpoint
  *     space        name -> seq at the checkpoint, floor              as of the checkpoint
- *     node         name, instance -> what a node has read            as of the checkpoint
+ *     node         name, instance -> a memo                          as of the checkpoint
  *     session      verdicts that a runtime may ask for again         as of a runtime's last report
  *     reader       session -> the log row it has delivered           ditto
  *     numbers      checkpoint, kept: see log_number                  and a secret: see get_secret
@@ -42,7 +42,7 @@
 
 #include "base/env.h"
 #include "base/sabotage.h"
-#include "store/basis/name.h"
+#include "store/memo.h"
 #include "store/log/doc_name.h"
 #include <heddle/store.h>
 #include <assert.h>
@@ -158,20 +158,19 @@ typedef struct reader_row {
 } reader_row;
 typedef hd_status (*reader_row_fn)(void *ctx, const reader_row *reader, bool *stop);
 
-/* What is kept about a node: the texts of an item (ROW_NAME and so on, store/basis/basis.h), each with a NUL behind it,
- * and the sequence numbers as JSON. */
-enum { NODE_SEQS = ROW_ITEMS, NODE_TEXTS };
-typedef struct node_row {
-    row_text text[NODE_TEXTS];
-} node_row;
-typedef hd_status (*node_row_fn)(void *ctx, const node_row *node, bool *stop);
+/* A memo: its texts (MEMO_NAME and so on, store/memo.h), each with a NUL behind it, and the sequence numbers as JSON. */
+enum { MEMO_SEQS = MEMO_ITEMS, MEMO_TEXTS };
+typedef struct stored_memo {
+    row_text text[MEMO_TEXTS];
+} stored_memo;
+typedef hd_status (*stored_memo_fn)(void *ctx, const stored_memo *m, bool *stop);
 
 /* How much of what there is, for people. */
 typedef struct store_sizes {
     uint64_t format;
     uint64_t bytes; /* on disk, as far as the backend knows */
     uint64_t log_rows, log_bytes, first_row, last_row, checkpoint, tail_rows, tail_bytes;
-    uint64_t large, tombstones, nodes, sessions, readers;
+    uint64_t large, tombstones, memos, sessions, readers;
 } store_sizes;
 
 typedef enum log_number {
@@ -303,16 +302,16 @@ typedef struct log_backend {
      * once or not at all, and may change that row. */
     hd_status (*find_patched)(log_store *s, int64_t after, head_item_fn fn, void *ctx);
 
-    /* ---- Nodes ---- A store that has no such rows (an old file) says that there are none. */
+    /* ---- Memos ---- A store that has no table for them (an old file) says that there are none. */
 
-    hd_status (*has_nodes)(log_store *s, bool *out); /* any */
-    /* Any. The rows of a piece: names that begin with `piece` and a ':', by name and instance; of all pieces
+    hd_status (*has_memos)(log_store *s, bool *out); /* any */
+    /* Any. The memos of a piece: names that begin with `piece` and a ':', by name and instance; of all pieces
      * where it is NULL. */
-    hd_status (*each_node)(log_store *s, const char *piece, node_row_fn fn, void *ctx);
+    hd_status (*each_memo)(log_store *s, const char *piece, stored_memo_fn fn, void *ctx);
     /* Any. The first name that is `from` or comes after it, cut to `size` - 1 bytes; "": none. */
-    hd_status (*next_node)(log_store *s, const char *from, char *out, size_t size);
-    hd_status (*put_node)(log_store *s, const node_row *row);               /* write; replaces */
-    hd_status (*drop_node)(log_store *s, row_text name, row_text instance); /* write */
+    hd_status (*next_memo)(log_store *s, const char *from, char *out, size_t size);
+    hd_status (*put_memo)(log_store *s, const stored_memo *m);              /* write; replaces */
+    hd_status (*drop_memo)(log_store *s, row_text name, row_text instance); /* write */
 
     /* ---- Runtimes ---- Sessions are 32 digits, and end with a NUL. */
 

@@ -2,20 +2,20 @@
  *
  * Everything that must hold is looked at, and each thing that does not is reported: what the backend finds
  * wrong with its tables, hashes of log rows, head rows and patches, sequences without gaps, head rows that are
- * the fold of the log where the log is whole, rows about nodes, and a tail that can be folded. Nothing is
+ * the fold of the log where the log is whole, memos, and a tail that can be folded. Nothing is
  * written. */
 #include "store/log/check.h"
 
 #include "base/env.h"
-#include "store/log/check_rows.h"
+#include "store/log/check_memos.h"
 #include "store/log/state.h"
 #include "value/diff.h"
 #include "value/key.h"
 #include "value/object.h"
 #include <stdio.h>
 
-/* Rows of the log of this format speak of nodes as they are read now. */
-enum { NODES_FORMAT = 4 };
+/* Rows of the log of this format have memos as they are read now. */
+enum { MEMO_FORMAT = 4 };
 
 /* A document as the log makes it. */
 typedef struct replayed {
@@ -159,8 +159,8 @@ static hd_status check_commits(checking *k, const log_row *row) {
         if (log_commit_session(row, made, session) || !log_commit_local_seq(made))
             finding(k, "log row %llu: a commit without session or number",
                     (unsigned long long)row->row);
-        bool known = log_row_format(row) >= NODES_FORMAT;
-        const char *fault = known ? basis_fault(object_get_bytes(made, "x", 1)) : NULL;
+        bool known = log_row_format(row) >= MEMO_FORMAT;
+        const char *fault = known ? memo_fault(object_get_bytes(made, "x", 1)) : NULL;
         if (fault)
             finding(k, "log row %llu: what it says of nodes: %s", (unsigned long long)row->row,
                     fault);
@@ -309,18 +309,18 @@ static hd_status compare_heads(checking *k) {
 
 /* ---- The whole ------------------------------------------------------------------------------------- */
 
-static void row_finding(const char *line, void *ctx) { finding(ctx, "%s", line); }
+static void pass_finding(const char *line, void *ctx) { finding(ctx, "%s", line); }
 
 static hd_status check_all(checking *k) {
     const log_backend *ops = k->store->ops;
     assert(ops->in_transaction(k->store)); /* one snapshot for everything */
-    row_check rows = { k->store, k->heap, row_finding, k };
-    hd_status status = ops->check(k->store, row_finding, k);
+    memo_check all = { k->store, k->heap, pass_finding, k };
+    hd_status status = ops->check(k->store, pass_finding, k);
     if (!status && ops->get_number(k->store, LOG_CHECKPOINT, &k->checkpoint))
         finding(k, "meta: there is no checkpoint");
     if (!status) status = ops->each_space(k->store, check_space_row, k);
     if (!status) status = ops->each_head(k->store, check_head_row, k);
-    if (!status) status = check_rows(&rows);
+    if (!status) status = check_memos(&all);
     return status ? status : check_log(k);
 }
 

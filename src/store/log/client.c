@@ -1,7 +1,7 @@
 /* client.c -- from rows of the log to frames for the replica. */
 #include "store/log/client.h"
 
-#include "store/log/node_rows.h"
+#include "store/log/memo_fold.h"
 #include "value/diff.h"
 #include "value/array.h"
 #include "value/node.h"
@@ -67,11 +67,11 @@ static hd_status make_place(client *c, const doc_name *n, place_id *out) {
 
 /* ---- Reading rows ------------------------------------------------------------------------------ */
 
-/* What a commit says of nodes; the spaces stand where it left them. */
+/* The memos of a commit; the spaces stand where it left them. */
 static hd_status note_extra(client *c, hd_value extra, uint64_t row) {
     assert(row);
-    basis_point now = log_spaces_point(&c->spaces);
-    return value_exists(extra) ? basis_apply(&c->rows, extra, &now, row) : HD_OK;
+    memo_point now = log_spaces_point(&c->spaces);
+    return value_exists(extra) ? memos_apply(&c->memos, extra, &now, row) : HD_OK;
 }
 
 /* A row is told again from the start if it failed half way: it has moved some of the spaces already. */
@@ -97,7 +97,7 @@ static hd_status note_spaces(client *c, const log_row *row, hd_value made) {
     return HD_OK;
 }
 
-/* Remembers where documents changed, how far the spaces are, and what was said of nodes. */
+/* Remembers where documents changed, how far the spaces are, and memos. */
 static hd_status note_commit(client *c, const log_row *row, hd_value made) {
     hd_status noted = note_spaces(c, row, made);
     if (noted) return noted;
@@ -259,8 +259,8 @@ static hd_status learn(client *c) {
     row_cache_fini(&c->parsed, c->r->heap);
     tail_fini(&c->tail);
     tail_init(&c->tail, c->env);
-    basis_fini(&c->rows);
-    basis_init(&c->rows, c->env, c->r->heap, true);
+    memos_fini(&c->memos);
+    memos_init(&c->memos, c->env, c->r->heap, true);
     for (uint32_t i = 0; i < c->spaces.items.count; i++) c->spaces.items.items[i].seq = 0;
     hd_status status = s->ops->each_space(s, learn_space, c);
     client_stand_at(c, c->checkpoint);
@@ -535,8 +535,8 @@ hd_status client_load(client *c, place_id doc, loaded *out) {
     return status;
 }
 
-/* The store's secret keys the hashes of what nodes read (hash.h). A store without one, a file of an
- * old format that is opened read-only, has no rows about nodes either. */
+/* The store's secret keys the hashes of values, which memos may contain (hash.h). A store without one, a file of an
+ * old format that is opened read-only, has no memos either. */
 static hd_status take_secret(client *c) {
     uint8_t secret[64];
     size_t length = 0;
@@ -552,7 +552,7 @@ hd_status client_open(client *c, log_store *store, replica *r) {
     c->r = r;
     session_text(r->session, c->session_text);
     tail_init(&c->tail, c->env);
-    basis_init(&c->rows, c->env, r->heap, true);
+    memos_init(&c->memos, c->env, r->heap, true);
     hd_status status = client_snapshot(c);
     if (!status) status = take_secret(c);
     if (!status) status = learn(c);
@@ -565,7 +565,7 @@ void client_close(client *c) {
     client_release(c);
     row_cache_fini(&c->parsed, c->r->heap);
     tail_fini(&c->tail);
-    basis_fini(&c->rows);
+    memos_fini(&c->memos);
     log_spaces_fini(&c->spaces, c->env);
     c->store->ops->close(c->store);
     c->store = NULL;
@@ -589,7 +589,7 @@ static void check_tail(const client *c, uint64_t noted) {
 
 void client_check(const client *c, uint64_t noted) {
     check_tail(c, noted);
-    basis_check(&c->rows);
+    memos_check(&c->memos);
     assert(!c->telling && c->position == c->r->heard);
     assert(c->r->holding || !c->store->ops->in_transaction(c->store));
     for (uint32_t i = 0; i < c->spaces.items.count; i++) {

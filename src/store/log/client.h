@@ -14,7 +14,7 @@
 #ifndef STORE_LOG_CLIENT_H
 #define STORE_LOG_CLIENT_H
 
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "store/replica.h"
 #include "store/log/head.h"
 #include "store/log/spaces.h"
@@ -32,7 +32,7 @@ typedef struct client {
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     row_cache parsed;    /* rows after the checkpoint from which documents were loaded lately */
-    basis rows;          /* the same of nodes; those at or below the checkpoint say nothing */
+    memos memos;         /* of those rows; the ones at or below the checkpoint say nothing */
     log_spaces spaces;   /* their seqs at the position */
 } client;
 
@@ -59,7 +59,7 @@ hd_status client_reload(client *c);
 static inline void client_trim(client *c, uint64_t row) {
     tail_trim(&c->tail, row);
     row_cache_trim(&c->parsed, c->r->heap, row);
-    basis_trim(&c->rows, row);
+    memos_trim(&c->memos, row);
 }
 
 /* A commit of ours was accepted in `row`. Its seqs are in it. */

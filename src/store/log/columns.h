@@ -25,8 +25,8 @@ enum {
     HEAD_INSTANCE
 };
 
-/* Of a row about a node, in the order of node_row. */
-#define NODE_COLUMNS "name, instance, hashes, print, flags, reads, seqs"
+/* Of a memo, in the order of stored_memo; called after what the scheduler's memos have there. */
+#define MEMO_COLUMNS "name, instance, hashes, print, flags, reads, seqs"
 
 /* The keys of log_number in `meta`. */
 static inline const char *number_key(log_number which) {

@@ -1,7 +1,7 @@
 /* encode.c -- from a replica's own numbers to names and text. */
 #include "store/log/encode.h"
 
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "value/json_scan.h"
 #include "value/text.h"
 #include "value/node.h"
@@ -649,7 +649,7 @@ hd_status encode_commit(encoder *e, const commit *c, json_buffer *out) {
     assert(c->local_seq && e->r);
     size_t start = out->length;
     bool too_long;
-    assert(!basis_fault(c->extra)); /* the scheduler has made it */
+    assert(!memo_fault(c->extra)); /* the scheduler has made it */
     bool ok = put_message(e, out, c, REFUSAL_NONE, &too_long);
     if (ok && too_long) {
         out->length = start;

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "store/log/head_write.h"
-#include "store/log/node_rows.h"
+#include "store/log/memo_fold.h"
 #include <stdlib.h>
 
 enum { FOLD_NONE, FOLD_VALUE, FOLD_PATCH };
@@ -32,7 +32,7 @@ struct folding {
     uint32_t rows;       /* that they will be: a document and its metadata are one */
     table by_doc;        /* folds by their document's index in the tail */
     folded done;         /* how far it has come */
-    node_fold nodes;     /* what the rows say of nodes, and where they leave the spaces */
+    memo_fold memos;     /* of the rows, and where they leave the spaces */
     VEC(new_head) heads; /* what is to be written, by name */
 };
 
@@ -153,14 +153,14 @@ static hd_status fold_row(folding *g, const log_row *row) {
             hd_status status = log_commit_doc(made, k, &doc) ? fold_doc(g, &doc) : HD_CORRUPT;
             if (status) return status;
         }
-        hd_status status = node_fold_commit(&g->nodes, row, i);
+        hd_status status = memo_fold_commit(&g->memos, row, i);
         if (status) return status;
     }
     return HD_OK;
 }
 
-/* What there is to write. A row of a node costs about half of what a document costs: nothing is read for it. */
-static uint32_t things_of(const folding *g) { return g->rows + g->nodes.rows.entries.count / 2; }
+/* What there is to write. A memo costs about half of what a document costs: nothing is read for it. */
+static uint32_t things_of(const folding *g) { return g->rows + g->memos.memos.entries.count / 2; }
 
 /* What changes in two slices is written twice: long slices write less. */
 static bool is_full(const folding *g) {
@@ -343,8 +343,8 @@ static hd_status write_heads(folding *g, bool later) {
 static hd_status write_spaces(folding *g) {
     log_store *s = g->w->store;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < g->nodes.spaces.items.count && !status; i++) {
-        const log_space *at = &g->nodes.spaces.items.items[i];
+    for (uint32_t i = 0; i < g->memos.spaces.items.count && !status; i++) {
+        const log_space *at = &g->memos.spaces.items.items[i];
         status = s->ops->put_space(s, text_of_key(at->name), at->seq);
     }
     return status;
@@ -355,7 +355,7 @@ static hd_status write_spaces(folding *g) {
 static hd_status folding_init(folding *g, writer *w) {
     *g = (folding){ .w = w, .done = { .row = w->checkpoint } };
     table_init(&g->by_doc, &w->env);
-    return node_fold_init(&g->nodes, w->store, w->heap);
+    return memo_fold_init(&g->memos, w->store, w->heap);
 }
 
 static void folding_fini(folding *g) {
@@ -365,7 +365,7 @@ static void folding_fini(folding *g) {
     }
     vec_fini(&g->w->env, &g->folds);
     table_fini(&g->by_doc);
-    node_fold_fini(&g->nodes);
+    memo_fold_fini(&g->memos);
     for (uint32_t i = 0; i < g->heads.count; i++) new_head_fini(&g->heads.items[i]);
     vec_fini(&g->w->env, &g->heads);
 }
@@ -390,7 +390,7 @@ folded fold_gathered(const folding *g) {
 
 hd_status fold_write(folding *g, bool later) {
     assert(g->w->store->ops->in_transaction(g->w->store));
-    hd_status status = node_fold_write(&g->nodes); /* first: are there rows? */
+    hd_status status = memo_fold_write(&g->memos); /* first: are there memos? */
     if (!status) status = write_heads(g, later);
     return status ? status : write_spaces(g);
 }

@@ -8,7 +8,7 @@
 
 #include "store/log/state.h"
 
-/* Full is a slice that has read so much of the log, or has so many documents to write; two rows of nodes count as
+/* Full is a slice that has read so much of the log, or has so many documents to write; two memos count as
  * one. */
 #define SLICE_BYTES  (UINT64_C(1) << 20)
 #define SLICE_THINGS UINT32_C(1024)
@@ -18,7 +18,7 @@
 typedef struct folded {
     uint64_t row;    /* head rows are up to date with this one */
     uint64_t bytes;  /* of log text that was read */
-    uint32_t things; /* documents that were written, and half of the rows of nodes */
+    uint32_t things; /* documents that were written, and half of the memos */
 } folded;
 
 /* A slice that was read and folded, and is to be written. Made from one snapshot, it holds as long as the

@@ -91,10 +91,10 @@ hd_status new_head_drop_large(log_store *s, int64_t doc) {
 
 static hd_status write_row(log_store *s, const new_head *h) {
     assert(h->was.exists || !h->was.large);
-    bool gone = !h->size && !h->meta.length && !h->guarded, read = false;
-    /* Nodes that have read it find out by its tombstone that it is gone; pruning takes that away. */
-    hd_status status = gone ? s->ops->has_nodes(s, &read) : HD_OK;
-    gone = gone && !read;
+    bool gone = !h->size && !h->meta.length && !h->guarded, asked = false;
+    /* Where there are memos, its tombstone tells that it has changed (changes.c); pruning takes that away. */
+    hd_status status = gone ? s->ops->has_memos(s, &asked) : HD_OK;
+    gone = gone && !asked;
     if (!status && h->was.large && h->value_changed && (gone || !h->large))
         status = new_head_drop_large(s, h->was.doc);
     if (status || (gone && !h->was.exists)) return status;

@@ -121,11 +121,11 @@ static hd_status look_up(writer *w, uint32_t index) {
     if (ahead)
         return head_damaged(w->store, &name, stored.doc, "its seq is above that of its space");
     bool touched_since = h->touches.count > 0;
-    /* A tombstone that is there only because nodes have read the document. */
-    bool for_nodes = !stored.has_value && !stored.guarded && !stored.meta_seq;
+    /* A tombstone that is there only to be told as a change (changes.c). */
+    bool for_memos = !stored.has_value && !stored.guarded && !stored.meta_seq;
     if (h->seq < seq) h->seq = seq;
     /* What happened since has set the flags already. */
-    if (!touched_since && stored.exists && !for_nodes)
+    if (!touched_since && stored.exists && !for_memos)
         h->flags |= stored.has_value || name.meta ? HEAD_EXISTS : HEAD_TOMBSTONE;
     if (stored.guarded) h->flags |= HEAD_GUARDED;
     h->flags |= HEAD_FETCHED;

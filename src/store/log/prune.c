@@ -66,8 +66,8 @@ static hd_status read_slice(writer *w, slice *s) {
 
 /* ---- Deleting them ------------------------------------------------------------------------------ */
 
-/* Raising the floor deletes the tombstones below it. A row about a node that is older than the floor is compared by
- * looking each of its documents up (resume.c). */
+/* Raising the floor deletes the tombstones below it. A reader of changes since an earlier seq is answered by
+ * looking each document up (changes.c). */
 static hd_status put_floors(writer *w, const slice *s) {
     assert(w->store->ops->in_transaction(w->store));
     hd_status status = HD_OK;

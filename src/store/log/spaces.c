@@ -55,4 +55,4 @@ static uint64_t seq_of(void *ctx, const char *space, size_t length) {
     return 0;
 }
 
-basis_point log_spaces_point(log_spaces *s) { return (basis_point){ s, seq_of }; }
+memo_point log_spaces_point(log_spaces *s) { return (memo_point){ s, seq_of }; }

@@ -4,7 +4,7 @@
 #ifndef STORE_LOG_SPACES_H
 #define STORE_LOG_SPACES_H
 
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "store/log/rows.h"
 
 typedef struct log_space {
@@ -27,8 +27,8 @@ hd_status log_spaces_named(log_spaces *s, const hd_env *env, hd_heap *heap, cons
 /* Takes the seqs that a commit of the log has brought its spaces to. */
 hd_status log_spaces_take(log_spaces *s, const hd_env *env, hd_heap *heap, hd_value made);
 
-/* For basis_apply: the seqs as they are now. */
-basis_point log_spaces_point(log_spaces *s);
+/* For memos_apply: the seqs as they are now. */
+memo_point log_spaces_point(log_spaces *s);
 
 static inline row_text text_of_key(const struct key *k) {
     return text_of_bytes(key_bytes(k), k->length);

@@ -69,7 +69,7 @@ typedef struct undo {
 /* What checkpoints have done, counted. */
 typedef struct fold_counts {
     uint64_t slices;
-    uint64_t things; /* documents and rows of nodes in all of them */
+    uint64_t things; /* documents and memos in all of them */
     uint32_t most;   /* in the largest of them */
     uint64_t passed; /* slices that were not begun, since another process did the housework */
     uint64_t groups; /* of commits, while a checkpoint was under way */

@@ -307,7 +307,7 @@ static hd_status accept(hd_memory *m, commit *c, const submission *s) {
     return status;
 }
 
-/* Keeps what the commit says of nodes, and for other runtimes that use the store, too. */
+/* Keeps the memos of the commit, and its extra for other runtimes that use the store. */
 static void keep_extra(hd_memory *m, logged *entry) {
     assert(!entry->status && value_exists(entry->c->extra));
     memory_keep_extra(m, entry->c->extra);
@@ -794,7 +794,7 @@ static void memory_check(const authority *a) {
     const memory_authority *ma = self_const(a);
     uint32_t attached = 0;
     heads_check(&ma->m->h);
-    basis_check(&ma->m->basis);
+    memos_check(&ma->m->memos);
     check_log(ma->m);
     check_attached(ma);
     LIST_FOR (n, &ma->m->attached) attached++;
@@ -846,7 +846,10 @@ static const authority_ops memory_ops = {
     .checkpoint = memory_nothing,
     .prune = memory_nothing,
     .vacuum = memory_nothing,
-    .basis = &memory_basis_ops,
+    .memos = memory_memos,
+    .memo_pieces = memory_memo_pieces,
+    .changes = memory_changes,
+    .seq_of = memory_seq_of,
     .check = memory_check,
     .close = memory_detach,
 };
@@ -896,7 +899,7 @@ hd_status hd_memory_open(const hd_env *env, hd_memory **out) {
     list_init(&m->attached);
     hd_status status = hd_heap_open(&m->env, NULL, &m->heap);
     if (!status) status = heads_init(&m->h, &m->env, m->heap);
-    if (!status) basis_init(&m->basis, &m->env, m->heap, false);
+    if (!status) memos_init(&m->memos, &m->env, m->heap, false);
     if (status) {
         hd_memory_close(m);
         return status;
@@ -922,7 +925,7 @@ void hd_memory_close(hd_memory *m) {
     if (!m) return;
     assert(list_empty(&m->attached));
     trim_log(m);
-    basis_fini(&m->basis);
+    memos_fini(&m->memos);
     heads_fini(&m->h);
     vec_fini(&m->env, &m->log);
     vec_fini(&m->env, &m->ops);

@@ -1,11 +1,11 @@
-/* state.h -- what the memory authority knows: heads with values, rows about nodes, and the log
+/* state.h -- what the memory authority knows: heads with values, memos, and the log
  * of what has been decided and not yet been polled by every attached runtime. */
 #ifndef STORE_MEMORY_STATE_H
 #define STORE_MEMORY_STATE_H
 
 #include "base/list.h"
 #include "store/admit.h"
-#include "store/basis/basis.h"
+#include "store/memo.h"
 #include "store/replica.h"
 
 /* One operation of a decided commit, for the other runtimes. */
@@ -28,7 +28,7 @@ typedef struct logged {
     hd_commit_class class;
     uint64_t first_op; /* counted from the beginning, like positions */
     uint32_t op_count;
-    hd_value extra; /* what it says of nodes; owned */
+    hd_value extra; /* commit.extra; owned */
 } logged;
 
 /* For tests; heddle/lab.h declares both, and says what they mean. Before a runtime is attached. */
@@ -46,7 +46,7 @@ struct hd_memory {
     memory_arrives_fn *arrives; /* of a test; usually NULL, and so is the next */
     memory_hears_fn *hears;
     void *hooks_ctx; /* of both */
-    basis basis;     /* rows about nodes */
+    memos memos;
     list attached;
     uint32_t attached_count;
     bool untold; /* one runtime is left, and has not heard of all commits of those that left */
@@ -92,10 +92,13 @@ static inline const memory_authority *self_const(const authority *a) {
 /* The head of a document, if it has one. */
 bool memory_find_head(const memory_authority *ma, place_id doc, uint32_t *out);
 
-/* ---- Rows about nodes (basis.c) */
+/* ---- Memos, and what has changed (memos.c): see authority_ops */
 
-/* Keeps what an accepted commit says of nodes. Without memory nothing is known of them afterwards. */
+/* Keeps the memos of an accepted commit. Without memory nothing is known of them afterwards. */
 void memory_keep_extra(hd_memory *m, hd_value extra);
-extern const basis_ops memory_basis_ops;
+hd_status memory_memos(authority *a, const char *piece, memo_fn fn, void *ctx);
+hd_status memory_memo_pieces(authority *a, piece_fn fn, void *ctx);
+hd_status memory_changes(authority *a, struct key *space, uint64_t after, change_fn fn, void *ctx);
+hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out);
 
 #endif

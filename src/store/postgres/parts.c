@@ -176,7 +176,7 @@ hd_status pg_measure(log_store *s, store_sizes *out) {
     conn *c = conn_of(s);
     uint64_t *const to[] = { &out->format,     &out->bytes,    &out->log_rows,   &out->log_bytes,
                              &out->first_row,  &out->last_row, &out->checkpoint, &out->tail_rows,
-                             &out->tail_bytes, &out->large,    &out->tombstones, &out->nodes,
+                             &out->tail_bytes, &out->large,    &out->tombstones, &out->memos,
                              &out->sessions,   &out->readers };
     *out = (store_sizes){ 0 };
     hd_status status = conn_ask(c, PG_SIZES, NULL);

@@ -116,14 +116,14 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
 
     [PG_NODE_ANY] = { "select 1::bigint from node limit 1", "" },
     /* Names of a piece begin with it and a ':'; ';' follows ':'. */
-    [PG_NODES] = { "select " NODE_COLUMNS " from node"
+    [PG_NODES] = { "select " MEMO_COLUMNS " from node"
                    " where name >= $1 || ':' and name < $1 || ';' order by name, instance",
                    "t" },
-    [PG_NODES_ALL] = { "select " NODE_COLUMNS " from node"
+    [PG_NODES_ALL] = { "select " MEMO_COLUMNS " from node"
                        " order by name, instance",
                        "" },
     [PG_NODE_NEXT] = { "select name from node where name >= $1 order by name limit 1", "t" },
-    [PG_NODE_PUT] = { "insert into node(" NODE_COLUMNS ")"
+    [PG_NODE_PUT] = { "insert into node(" MEMO_COLUMNS ")"
                       " values($1, $2, $3, $4, $5, $6, $7) on conflict (name, instance) do update"
                       " set hashes = $3, print = $4, flags = $5, reads = $6, seqs = $7",
                       "ttttttt" },

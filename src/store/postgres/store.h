@@ -98,13 +98,13 @@ hd_status pg_find_patched(log_store *s, int64_t after, head_item_fn fn, void *ct
 hd_status pg_check(log_store *s, hd_check_fn fn, void *ctx);
 hd_status pg_measure(log_store *s, store_sizes *out);
 
-/* ---- node, session, reader (rows.c) */
+/* ---- node (memos.c); session, reader (rows.c) */
 
-hd_status pg_has_nodes(log_store *s, bool *out);
-hd_status pg_each_node(log_store *s, const char *piece, node_row_fn fn, void *ctx);
-hd_status pg_next_node(log_store *s, const char *from, char *out, size_t size);
-hd_status pg_put_node(log_store *s, const node_row *row);
-hd_status pg_drop_node(log_store *s, row_text name, row_text instance);
+hd_status pg_has_memos(log_store *s, bool *out);
+hd_status pg_each_memo(log_store *s, const char *piece, stored_memo_fn fn, void *ctx);
+hd_status pg_next_memo(log_store *s, const char *from, char *out, size_t size);
+hd_status pg_put_memo(log_store *s, const stored_memo *m);
+hd_status pg_drop_memo(log_store *s, row_text name, row_text instance);
 hd_status pg_each_session(log_store *s, session_row_fn fn, void *ctx);
 hd_status pg_put_session(log_store *s, const session_row *row);
 hd_status pg_each_reader(log_store *s, reader_row_fn fn, void *ctx);

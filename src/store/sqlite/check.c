@@ -99,8 +99,8 @@ static hd_status count_living(void *ctx, sqlite3_stmt *s, bool *stop) {
     return HD_OK;
 }
 
-static hd_status take_nodes(void *ctx, sqlite3_stmt *s, bool *stop) {
-    ((store_sizes *)ctx)->nodes = (uint64_t)sqlite3_column_int64(s, 0);
+static hd_status take_memos(void *ctx, sqlite3_stmt *s, bool *stop) {
+    ((store_sizes *)ctx)->memos = (uint64_t)sqlite3_column_int64(s, 0);
     *stop = true;
     return HD_OK;
 }
@@ -115,5 +115,5 @@ hd_status sqlite_measure(log_store *s, store_sizes *out) {
         status = sqlite_each_of(f, "select pid from session", count_living, &out->sessions);
     if (!status) status = sqlite_each_of(f, "select pid from reader", count_living, &out->readers);
     if (status || f->format < NODE_FORMAT) return status;
-    return sqlite_each_of(f, "select count(*) from node", take_nodes, out);
+    return sqlite_each_of(f, "select count(*) from node", take_memos, out);
 }

@@ -87,11 +87,11 @@ static const char *const sql_text[SQL_COUNT_] = {
     [SQL_METAS_SINCE] = "select id, scope, instance, meta_seq from head indexed by head_meta"
                         " where space = ?1 and meta_seq > ?2 and meta_seq > 0",
     /* Names of a piece begin with it and a ':'; ';' follows ':'. */
-    [SQL_NODES] = "select " NODE_COLUMNS " from node"
+    [SQL_NODES] = "select " MEMO_COLUMNS " from node"
                   " where name >= ?1 || ':' and name < ?1 || ';' order by name, instance",
     [SQL_NODE_NEXT] = "select name from node where name >= ?1 order by name limit 1",
     [SQL_NODE_ANY] = "select 1 from node limit 1",
-    [SQL_NODE_PUT] = "replace into node(" NODE_COLUMNS ")"
+    [SQL_NODE_PUT] = "replace into node(" MEMO_COLUMNS ")"
                      " values(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     [SQL_NODE_DROP] = "delete from node where name = ?1 and instance = ?2",
     [SQL_TOMBSTONES_DROP] = "delete from head where doc in (select doc from head indexed by"

@@ -15,7 +15,7 @@
 #define FILE_APPLICATION_ID 0x48644C31 /* "HdL1" */
 #define FILE_FORMAT         6
 #define META_FORMAT         2 /* the first with an index of metadata by seq */
-#define NODE_FORMAT         4 /* the first with such rows about nodes as are read now */
+#define NODE_FORMAT         4 /* the first with memos as they are read now */
 #define FILE_PAGE_SIZE      2048
 
 /* Prepared when first used; see file.c for their text. */

@@ -89,13 +89,13 @@ hd_status sqlite_find_patched(log_store *s, int64_t after, head_item_fn fn, void
 hd_status sqlite_check(log_store *s, hd_check_fn fn, void *ctx);
 hd_status sqlite_measure(log_store *s, store_sizes *out);
 
-/* ---- node (nodes.c) */
+/* ---- node (memos.c) */
 
-hd_status sqlite_has_nodes(log_store *s, bool *out);
-hd_status sqlite_each_node(log_store *s, const char *piece, node_row_fn fn, void *ctx);
-hd_status sqlite_next_node(log_store *s, const char *from, char *out, size_t size);
-hd_status sqlite_put_node(log_store *s, const node_row *row);
-hd_status sqlite_drop_node(log_store *s, row_text name, row_text instance);
+hd_status sqlite_has_memos(log_store *s, bool *out);
+hd_status sqlite_each_memo(log_store *s, const char *piece, stored_memo_fn fn, void *ctx);
+hd_status sqlite_next_memo(log_store *s, const char *from, char *out, size_t size);
+hd_status sqlite_put_memo(log_store *s, const stored_memo *m);
+hd_status sqlite_drop_memo(log_store *s, row_text name, row_text instance);
 
 /* ---- session, reader (runtimes.c) */
 

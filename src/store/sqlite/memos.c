@@ -1,4 +1,4 @@
-/* nodes.c -- the table node. Files of an old format that could not be brought forward have none. */
+/* memos.c -- the table node, which has the memos. Files of an old format that could not be brought forward have none. */
 #include "store/sqlite/store.h"
 
 #include "store/log/columns.h"
@@ -13,7 +13,7 @@ static hd_status note_row(void *ctx, sqlite3_stmt *s, bool *stop) {
     return HD_OK;
 }
 
-hd_status sqlite_has_nodes(log_store *s, bool *out) {
+hd_status sqlite_has_memos(log_store *s, bool *out) {
     file *f = file_of(s);
     *out = false;
     return has_table(f) ? sqlite_each(f, file_sql_get(f, SQL_NODE_ANY), note_row, out) : HD_OK;
@@ -21,31 +21,31 @@ hd_status sqlite_has_nodes(log_store *s, bool *out) {
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-typedef struct node_reading {
-    node_row_fn fn;
+typedef struct memo_reading {
+    stored_memo_fn fn;
     void *ctx;
-} node_reading;
+} memo_reading;
 
-static hd_status tell_node(void *ctx, sqlite3_stmt *s, bool *stop) {
-    const node_reading *g = ctx;
-    node_row row;
-    hd_status status = sqlite_bytes(s, NODE_SEQS, &row.text[NODE_SEQS]);
-    for (int i = 0; i < ROW_ITEMS && !status; i++) status = sqlite_text(s, i, &row.text[i]);
-    return status ? status : g->fn(g->ctx, &row, stop);
+static hd_status tell_memo(void *ctx, sqlite3_stmt *s, bool *stop) {
+    const memo_reading *g = ctx;
+    stored_memo m;
+    hd_status status = sqlite_bytes(s, MEMO_SEQS, &m.text[MEMO_SEQS]);
+    for (int i = 0; i < MEMO_ITEMS && !status; i++) status = sqlite_text(s, i, &m.text[i]);
+    return status ? status : g->fn(g->ctx, &m, stop);
 }
 
-hd_status sqlite_each_node(log_store *s, const char *piece, node_row_fn fn, void *ctx) {
+hd_status sqlite_each_memo(log_store *s, const char *piece, stored_memo_fn fn, void *ctx) {
     file *f = file_of(s);
-    node_reading g = { fn, ctx };
+    memo_reading g = { fn, ctx };
     if (!has_table(f)) return HD_OK;
     if (!piece)
         return sqlite_each_of(f,
-                              "select " NODE_COLUMNS " from node"
+                              "select " MEMO_COLUMNS " from node"
                               " order by name, instance",
-                              tell_node, &g);
+                              tell_memo, &g);
     sqlite3_stmt *select = file_sql_get(f, SQL_NODES);
     if (select) sqlite3_bind_text(select, 1, piece, -1, SQLITE_STATIC);
-    return sqlite_each(f, select, tell_node, &g);
+    return sqlite_each(f, select, tell_memo, &g);
 }
 
 typedef struct name_buffer {
@@ -60,7 +60,7 @@ static hd_status take_name(void *ctx, sqlite3_stmt *s, bool *stop) {
     return HD_OK;
 }
 
-hd_status sqlite_next_node(log_store *s, const char *from, char *out, size_t size) {
+hd_status sqlite_next_memo(log_store *s, const char *from, char *out, size_t size) {
     file *f = file_of(s);
     name_buffer to = { out, size };
     *out = '\0';
@@ -72,16 +72,16 @@ hd_status sqlite_next_node(log_store *s, const char *from, char *out, size_t siz
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-hd_status sqlite_put_node(log_store *s, const node_row *row) {
+hd_status sqlite_put_memo(log_store *s, const stored_memo *m) {
     file *f = file_of(s);
     sqlite3_stmt *put = file_sql_get(f, SQL_NODE_PUT);
-    assert(has_table(f) && row->text[ROW_NAME].length && row->text[NODE_SEQS].length);
-    assert(file_in_transaction(f) && row->text[ROW_PRINT].length);
-    for (int i = 0; put && i < NODE_TEXTS; i++) sqlite_bind(put, i + 1, row->text[i]);
+    assert(has_table(f) && m->text[MEMO_NAME].length && m->text[MEMO_SEQS].length);
+    assert(file_in_transaction(f));
+    for (int i = 0; put && i < MEMO_TEXTS; i++) sqlite_bind(put, i + 1, m->text[i]);
     return sqlite_finish(f, put);
 }
 
-hd_status sqlite_drop_node(log_store *s, row_text name, row_text instance) {
+hd_status sqlite_drop_memo(log_store *s, row_text name, row_text instance) {
     file *f = file_of(s);
     sqlite3_stmt *drop = file_sql_get(f, SQL_NODE_DROP);
     assert(file_in_transaction(f));

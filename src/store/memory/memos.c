@@ -1,4 +1,4 @@
-/* basis.c -- rows about nodes in a memory store, and which documents have changed since. */
+/* memos.c -- memos in a memory store, and which documents have changed since. */
 #include "store/memory/state.h"
 
 #include "base/env.h"
@@ -20,29 +20,29 @@ static uint64_t seq_of(void *ctx, const char *space, size_t length) {
 }
 
 void memory_keep_extra(hd_memory *m, hd_value extra) {
-    assert(value_exists(extra) && !basis_fault(extra));
-    basis_point now = { &m->h, seq_of };
-    if (basis_apply(&m->basis, extra, &now, 0)) basis_drop(&m->basis, extra);
+    assert(value_exists(extra) && !memo_fault(extra));
+    memo_point now = { &m->h, seq_of };
+    if (memos_apply(&m->memos, extra, &now, 0)) memos_drop(&m->memos, extra);
 }
 
 /* ---- telling */
 
-static hd_status memory_rows(authority *a, const char *piece, basis_row_fn fn, void *ctx) {
-    basis_tell(&self(a)->m->basis, piece, 0, fn, ctx);
+hd_status memory_memos(authority *a, const char *piece, memo_fn fn, void *ctx) {
+    memos_tell(&self(a)->m->memos, piece, 0, fn, ctx);
     return HD_OK;
 }
 
-static hd_status memory_pieces(authority *a, basis_piece_fn fn, void *ctx) {
-    const basis *b = &self(a)->m->basis;
+hd_status memory_memo_pieces(authority *a, piece_fn fn, void *ctx) {
+    const memos *all = &self(a)->m->memos;
     char piece[PIECE_SIZE];
     bool more = true;
-    for (uint32_t i = 0; i < b->entries.count && more; i++)
-        if (basis_first_of(&b->entries.items[i], piece)) more = fn(ctx, piece);
+    for (uint32_t i = 0; i < all->entries.count && more; i++)
+        if (memos_first_of(&all->entries.items[i], piece)) more = fn(ctx, piece);
     return HD_OK;
 }
 
 /* What has been decided and not been heard of here has not happened yet. */
-static hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
+hd_status memory_seq_of(authority *a, struct key *space, uint64_t *out) {
     const memory_authority *ma = self(a);
     hd_memory *m = ma->m;
     assert(ma->position >= m->log_base);
@@ -68,8 +68,7 @@ static uint64_t last_change(const memory_authority *ma, place_id doc) {
 }
 
 /* By place, since the places are what is asked about, and there may be many more documents. */
-static hd_status memory_changes(authority *a, struct key *space, uint64_t after, basis_change_fn fn,
-                                void *ctx) {
+hd_status memory_changes(authority *a, struct key *space, uint64_t after, change_fn fn, void *ctx) {
     const memory_authority *ma = self(a);
     const places *ps = &a->replica->places;
     bool more = true;
@@ -80,10 +79,3 @@ static hd_status memory_changes(authority *a, struct key *space, uint64_t after,
     }
     return HD_OK;
 }
-
-const basis_ops memory_basis_ops = {
-    .rows = memory_rows,
-    .pieces = memory_pieces,
-    .changes = memory_changes,
-    .seq_of = memory_seq_of,
-};
