@@ -407,23 +407,6 @@ static ev f_str(world *w, ev self, const ev *a, const call *c) {
     return text_decode(w, a[0], a[1], a[2]);
 }
 
-static ev bytes_of_items(world *w, ev v) {
-    ev all = iter_list(w, v);
-    if (ev_failed(all)) return all;
-    text_builder b = write_text(w);
-    for (uint32_t i = 0; i < all.list->count; i++) {
-        int64_t byte = 0;
-        bool good = arg_int(w, all.list->items[i], &byte);
-        if (good && byte >= 0 && byte < 256) {
-            write_point(&b, (uint32_t)byte);
-            continue;
-        }
-        write_drop(&b);
-        return good ? raise_f(w, CLASS_ValueError, "bytes must be in range(0, 256)") : ev_fail();
-    }
-    return write_bytes(&b);
-}
-
 static ev f_bytes(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
     if (!text_codec_arg(w, a[1], "bytes", "encoding") ||

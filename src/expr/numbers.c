@@ -197,12 +197,7 @@ static ev int_to_bytes(world *w, ev self, const ev *a, const call *c) {
     return write_bytes(&b);
 }
 
-/* The bytes of what bytes() would take, except ints and strs. */
-static ev bytes_argument(world *w, ev v) {
-    if (v.kind == EV_BYTES) return v;
-    if (!ev_is_obj(v) || v.kind == EV_STR || v.kind == EV_RECORD || v.kind == EV_EXC ||
-        v.kind == EV_ENUM)
-        return raise_f(w, CLASS_TypeError, "cannot convert '%s' object to bytes", type_name(w, v));
+ev bytes_of_items(world *w, ev v) {
     ev all = iter_list(w, v);
     if (ev_failed(all)) return all;
     text_builder b = write_text(w);
@@ -217,6 +212,15 @@ static ev bytes_argument(world *w, ev v) {
         return good ? raise_f(w, CLASS_ValueError, "bytes must be in range(0, 256)") : ev_fail();
     }
     return write_bytes(&b);
+}
+
+/* The bytes of what bytes() would take, except ints and strs. */
+static ev bytes_argument(world *w, ev v) {
+    if (v.kind == EV_BYTES) return v;
+    if (!ev_is_obj(v) || v.kind == EV_STR || v.kind == EV_RECORD || v.kind == EV_EXC ||
+        v.kind == EV_ENUM)
+        return raise_f(w, CLASS_TypeError, "cannot convert '%s' object to bytes", type_name(w, v));
+    return bytes_of_items(w, v);
 }
 
 static ev int_from_bytes(world *w, ev self, const ev *a, const call *c) {

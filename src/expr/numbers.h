@@ -13,5 +13,7 @@ ev int_of_text(world *w, ev v, int64_t base);
 ev float_of_text(world *w, ev v);
 /* round(number, digits); digits may be EV_UNBOUND or None. */
 ev number_round(world *w, ev v, ev digits);
+/* The bytes of an iterable of ints from 0 to 255. */
+ev bytes_of_items(world *w, ev v);
 
 #endif
