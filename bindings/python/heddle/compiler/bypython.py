@@ -270,10 +270,11 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
         parts = [node.left, *node.comparators]
+        again = all(self._is_again(part) for part in parts[1:-1])
         for i, op in enumerate(node.ops):
-            if not self._compares(op, parts[i], parts[i + 1]):
+            if not self._compares(op, parts[i], parts[i + 1], again):
                 continue
-            if len(node.ops) > 1 and all(self._is_again(part) for part in parts[1:-1]):
+            if len(node.ops) > 1 and again:
                 pairs = [ast.copy_location(ast.Compare(parts[k], [op], [parts[k + 1]]), node) for k, op in enumerate(node.ops)]
                 return ast.copy_location(ast.BoolOp(ast.And(), [self.visit_Compare(pair) for pair in pairs]), node)
             if len(node.ops) > 1:
@@ -286,7 +287,8 @@ class _Rewriter(ast.NodeTransformer):
         """Whether it may be evaluated twice."""
         return isinstance(node, (ast.Name, ast.Constant)) or isinstance(node, ast.Attribute) and self.types.scope.peek(node) is not None
 
-    def _compares(self, op: ast.cmpop, a: ast.expr, b: ast.expr) -> bool:
+    def _compares(self, op: ast.cmpop, a: ast.expr, b: ast.expr, again: bool) -> bool:
+        """`again`: a chain can be taken apart; else one with a member of an IntEnum is left to the engine."""
         if isinstance(op, (ast.Is, ast.IsNot)):
             return False
         says = "own_equal" if isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) else "own_operators"
@@ -296,6 +298,8 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(op, (ast.In, ast.NotIn)):
             if self._own(b) is not None:
                 self._refuse(b, "`in`", self._own(b))
+            if not again and isinstance(self.types.of(b), enum.EnumMeta) and "bare" in operators.own(self.types.of(b), "enum"):
+                return False
             by_value = self._kind(b, says="own_calls") or self.types.of(b) is str and self._kind(a, says="own_calls")
             return inside or by_value is not None and by_value is not False or self._kind(a, says=says) is not None
         return inside or self._kind(a, b, says=says) is not None
@@ -342,6 +346,10 @@ class _Rewriter(ast.NodeTransformer):
             if cls is not None and _is_sure(self.types.of(part), "own_operators"):
                 self._refuse(part, "a subscript", cls)
         if not isinstance(node.slice, ast.Slice):
+            owner = self.types.of(node.value)
+            cls = self._kind(node.slice, says="own_calls")
+            if (owner is str or isinstance(owner, Of) and owner.origin in (list, tuple)) and cls is not None and issubclass(cls, int):
+                node.slice = self._op("index", [node.slice], node.slice)
             self._refuse_key(node.slice, "as a key")
         return node
 
