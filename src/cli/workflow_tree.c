@@ -25,6 +25,7 @@ static bool is_shown(node_kind kind) {
     case NODE_FAN_HEAD:
     case NODE_SLEEP:
     case NODE_WAIT:
+    case NODE_CHILD:
     case NODE_CALL: return true;
     default: return false;
     }
@@ -107,7 +108,7 @@ static const char *state_of(const tree *t, const plan_node *n, hd_value step, co
     const char *told = n->kind == NODE_ACTION ? told_of(t, name) : NULL;
     if (told) return told;
     if (n->kind == NODE_SLEEP) return "sleeps";
-    if (n->kind == NODE_WAIT) return "waits";
+    if (n->kind == NODE_WAIT || n->kind == NODE_CHILD) return "waits";
     if (n->kind == NODE_ACTION) return open_record_number(step, "due") ? "retries" : "open";
     return "runs";
 }

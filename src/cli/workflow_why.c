@@ -117,6 +117,7 @@ static const char *state_word(const plan_node *n, hd_value open, const char *ste
     if (n->kind == NODE_SLEEP) return "sleeping";
     if (n->kind == NODE_WAIT) return "waiting";
     if (n->kind == NODE_FAN_HEAD) return "branches";
+    if (n->kind == NODE_CHILD) return "child";
     if (open_record_number(open, "due")) return "retrying";
     if (!hd_value_exists(said)) return "queued";
     if (has_text(hd_value_at(said, "running"), step)) return "running";
@@ -154,6 +155,10 @@ static hd_value with_fan(question *q, hd_value r, const plan_function *f, const 
     return hd_object_set(pool, r, "fan", fan);
 }
 
+static const char *name_key(const plan_node *n) {
+    return n->kind == NODE_WAIT ? "signal" : n->kind == NODE_CHILD ? "workflow" : "action";
+}
+
 /* One open step, from the document and what the program has said. */
 static hd_value step_of(question *q, const outline *o, const char *number, hd_value open,
                         hd_value said) {
@@ -172,9 +177,7 @@ static hd_value step_of(question *q, const outline *o, const char *number, hd_va
             r = hd_object_set(pool, r, kept[i], open_record_at(open, kept[i]));
     r = hd_object_set(pool, r, "since",
                       hd_int(pool, (int64_t)open_record_since(q->document, open)));
-    if (n->name)
-        r = hd_object_set(pool, r, n->kind == NODE_WAIT ? "signal" : "action",
-                          hd_string(pool, n->name));
+    if (n->name) r = hd_object_set(pool, r, name_key(n), hd_string(pool, n->name));
     if (n->kind == NODE_FAN_HEAD) r = with_fan(q, r, f, n, number);
     hd_value told = said_of(said, hd_value_as_text(name, ""));
     for (size_t i = 0; i < sizeof told_keys / sizeof *told_keys; i++)
@@ -274,7 +277,7 @@ static void print_what(hd_value step) {
     else if (strcmp(state, "waiting") == 0)
         print_named("waits for the signal ", flow_text(step, "signal"));
     else if (strcmp(state, "child") == 0)
-        print_named("waits for the child ", flow_text(step, "child"));
+        print_named("waits for its child, an instance of ", flow_text(step, "workflow"));
     else if (strcmp(state, "branches") == 0) print_fan(step);
     else print_named("is ", state);
     flow_print_process(hd_value_at(step, "process"));

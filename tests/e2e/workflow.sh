@@ -205,9 +205,10 @@ check "without a journal it says how to get one" fails 2 'data_pipeline/one has 
 
 # ---- what it waits for
 
-flow register w.db "$irs/orphan.json" "$irs/nap.json" >/dev/null
+flow register w.db "$irs/orphan.json" "$irs/nap.json" "$irs/keeper.json" >/dev/null
 flow start w.db orphan --key o >/dev/null
 flow start w.db nap --key n >/dev/null
+flow start w.db keeper --key k >/dev/null
 start_flow_shop w.db
 why_not() { # why_not PATTERN OPERAND
     "$heddle" why-not w.db "$2" | grep -q -- "$1" || { "$heddle" why-not w.db "$2"; false; }
@@ -216,6 +217,8 @@ check "why-not: no worker" holds until_true why_not "do  *no worker for unserved
 check "show: the same" holds says "^  no worker unserved #do" show w.db orphan/o
 check "why-not of a step, with advice" holds why_not "start a worker" "orphan/o#do"
 check "why-not: it sleeps" holds until_true why_not "nap  *sleeps until 20" nap/n
+check "why-not: it waits for its child" holds until_true why_not "rest  *waits for its child, an instance of nap since" keeper/k
+check "show: the same" holds says "^  waits  *nap #rest" show w.db keeper/k
 check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
 check "why-not --json" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"state\":\"no worker\""' "$heddle"
 check "why: the status" holds sh -c '"$0" why w.db fails/f | grep -q "fails/f is failed, since .*ValueError: it does not work"' "$heddle"
