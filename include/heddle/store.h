@@ -120,8 +120,8 @@ HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
  *
  * hd_runtime_pump does what there is to do now, without blocking: it sends commits, applies verdicts and the changes of
  * other writers, and runs nodes and handlers. HD_OK; HD_PENDING: its time slice ended, call it again at once;
- * HD_NOMEM: it did what it could, call it again; HD_NOT_FOUND: the file was deleted or replaced while it was open.
- * After that the runtime reads and writes nothing, a commit returns HD_NOT_FOUND, and the runtime can only be
+ * HD_NOMEM: it did what it could, call it again; HD_NOT_FOUND: the file, or its WAL, was deleted or replaced while it
+ * was open. After that the runtime reads and writes nothing, a commit returns HD_NOT_FOUND, and the runtime can only be
  * closed. */
 HD_API hd_status hd_runtime_pump(hd_runtime *rt);
 /* When to call pump next even if the descriptor does not become readable: nanoseconds of the env's monotonic

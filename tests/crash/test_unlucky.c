@@ -217,6 +217,16 @@ static void replace_it(void) {
 }
 
 static void a_file_that_is_deleted_is_missed(void **state) { lose_file(delete_it); }
+static void delete_wal(void) { unlink("lost.db-wal"); }
+static void replace_wal(void) {
+    unlink("lost.db-wal");
+    int fd = open("lost.db-wal", O_CREAT | O_WRONLY, 0644);
+    assert_true(fd >= 0);
+    close(fd);
+}
+/* What was acknowledged is copied into the file when the program closes it. */
+static void a_wal_that_is_deleted_is_missed(void **state) { lose_file(delete_wal); }
+static void a_wal_that_is_replaced_is_missed(void **state) { lose_file(replace_wal); }
 static void a_file_that_is_moved_is_missed(void **state) { lose_file(move_it); }
 static void a_file_that_is_replaced_is_missed(void **state) { lose_file(replace_it); }
 
@@ -495,6 +505,8 @@ int main(void) {
         cmocka_unit_test(a_file_that_is_deleted_is_missed),
         cmocka_unit_test(a_file_that_is_moved_is_missed),
         cmocka_unit_test(a_file_that_is_replaced_is_missed),
+        cmocka_unit_test(a_wal_that_is_deleted_is_missed),
+        cmocka_unit_test(a_wal_that_is_replaced_is_missed),
         cmocka_unit_test(what_is_written_after_that_is_not_acknowledged),
         cmocka_unit_test(events_without_a_verdict_are_told_so),
         cmocka_unit_test(large_commits_queued_together_are_all_stored),

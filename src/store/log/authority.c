@@ -296,12 +296,17 @@ static hd_status check_name(log_authority *s, bool told) {
     if (!s->gone && (told || now >= s->name_at_ns)) {
         s->name_at_ns = now + NAME_NS;
         s->gone = store->ops->is_lost(store);
-        if (s->gone) env_log(&s->env, HD_LOG_ERROR, "%s was deleted or replaced while open", name);
+        if (s->gone)
+            env_log(&s->env, HD_LOG_ERROR, "%s or its -wal file was deleted or replaced while open",
+                    name);
     }
     if (!s->gone) return HD_OK;
     s->base.replica->lost = true;
-    env_error(&s->base.replica->error, HD_NOT_FOUND,
-              "%s was deleted or replaced while it was open: close it, and open it again", name);
+    env_error(
+        &s->base.replica->error, HD_NOT_FOUND,
+        "%s or its -wal file was deleted or replaced while it was open: close it, and open it "
+        "again",
+        name);
     return HD_NOT_FOUND;
 }
 

@@ -690,10 +690,27 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
 }
 
 /* Opens the file, and makes a store of it where it is none yet. The caller closes `f` in any case. */
+static bool stat_wal(const file *f, struct stat *out) {
+    const char *name = sqlite3_db_filename(f->db, "main");
+    return name && *name && stat(sqlite3_filename_wal(name), out) == 0;
+}
+
+/* There is one by now, and SQLite keeps it while this connection is open. */
+static void note_wal(file *f, const file_options *o) {
+    struct stat st;
+    if (o->vfs || !stat_wal(f, &st)) return;
+    f->wal_device = (uint64_t)st.st_dev;
+    f->wal_inode = (uint64_t)st.st_ino;
+}
+
 static hd_status make_store(file *f, const char *name, const file_options *o, const hd_env *env,
                             hd_error *error) {
     hd_status status = open_connection(f, name, o, env);
-    if (!status) return become_store(f, o, error);
+    if (!status) {
+        status = become_store(f, o, error);
+        if (!status) note_wal(f, o);
+        return status;
+    }
     bool no_way = status == HD_IO && f->db && sqlite3_errcode(f->db) == SQLITE_CANTOPEN;
     if (no_way) status = !o->vfs && lacks_directory(name) ? HD_NOT_FOUND : HD_READ_ONLY;
     return refuse(f, status, error);
@@ -746,9 +763,18 @@ size_t file_text_max(const file *f) {
     return limit - limit / 16;
 }
 
+/* Commits go to the WAL that was opened. If it has no name any more they are lost with the last program that has it
+ * open, unless that ends in an orderly way. */
+static bool wal_has_moved(const file *f) {
+    struct stat st;
+    return f->wal_inode && (!stat_wal(f, &st) || (uint64_t)st.st_ino != f->wal_inode ||
+                            (uint64_t)st.st_dev != f->wal_device);
+}
+
 bool file_has_moved(const file *f) {
     int moved = 0;
-    return !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) && moved;
+    bool known = !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return (known && moved) || wal_has_moved(f);
 }
 
 /* ---- Creating ---------------------------------------------------------------------------- */
@@ -829,7 +855,10 @@ hd_status file_open(file *f, const char *name, const file_options *o, const hd_e
 hd_status file_open_again(file *f, const char *name, const file_options *o, const hd_env *env,
                           hd_error *error) {
     hd_status status = open_connection(f, name, o, env);
-    if (!status) return HD_OK;
+    if (!status) {
+        note_wal(f, o);
+        return HD_OK;
+    }
     status = refuse(f, status, error);
     file_close(f);
     return status;

@@ -3,6 +3,7 @@
 #include "store/sqlite/watch.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <unistd.h>
 
 void watch_init(watch *w) { *w = (watch){ .fd = -1, .wal_fd = -1, .directory_fd = -1 }; }
@@ -27,7 +28,8 @@ void watch_close(watch *w) {
 }
 
 bool watch_arm(watch *w) {
-    if (w->fd >= 0 && inotify_add_watch(w->fd, w->wal, IN_MODIFY | IN_ONESHOT) >= 0) return true;
+    const uint32_t what = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_ONESHOT;
+    if (w->fd >= 0 && inotify_add_watch(w->fd, w->wal, what) >= 0) return true;
     watch_close(w); /* no such file, or no more watches */
     return false;
 }
