@@ -14,11 +14,11 @@
  * nodes   [name, instance, three texts of the author, cells], all texts: replaces the memo.
  *         cells   one in a line: "space/id..." or "space@scope/id...", behind any of the marks "?~="
  *
- * A name is "space:piece:path". Memos of a piece, the part before the second ':', are asked for together. The memo is as
- * of the moment of admission: of the seqs that the spaces of its cells have then, this commit's own included.
+ * A name is "space:piece:path". Memos of a piece, the part before the second ':', are asked for together. The memo is
+ * as of the moment of admission: of the seqs that the spaces of its cells have then, this commit's own included.
  *
- * An extra may have further keys: they reach other runtimes and are not kept. One that is not of this form and is found in
- * a log is damage, and left out. A commit with an extra and nothing else is admitted (its claims are judged) and
+ * An extra may have further keys: they reach other runtimes and are not kept. One that is not of this form and is found
+ * in a log is damage, and left out. A commit with an extra and nothing else is admitted (its claims are judged) and
  * takes no seq. */
 #ifndef STORE_MEMO_H
 #define STORE_MEMO_H

@@ -16,19 +16,19 @@
  *
  * To the store a row is a memo (store/memo.h): an item of "nodes" in the extra of a commit.
  *
- *     name, instance   under which it stands. The instance is "" where the node reads and writes documents of space scope
- *                      only; else "user:NAME" or "session:NAME", the narrower of them: one principal's rows never
+ *     name, instance   under which it stands. The instance is "" where the node reads and writes documents of space
+ *                      scope only; else "user:NAME" or "session:NAME", the narrower of them: one principal's rows never
  *                      serve another
  *     hashes           HASH_TEXT characters for each line of the reads
  *     print            the fingerprint of the code
  *     flags            'd': other pieces write some of what it reads; 'f': the run failed
- *     reads            cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata "space/id!", with a
- *                      '~' in front where only the shape was read, and before that a '?' where the run did not claim
+ *     reads            cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata "space/id!", with
+ *                      a '~' in front where only the shape was read, and before that a '?' where the run did not claim
  *                      it; behind the reads, with a '=' in front, what the node writes
  *
  * The instance "gates" is a row beside these: its flags are the gates that the program has set, "debounce throttle" in
- * milliseconds, and it has no reads. The key "lead" of an extra is the session that made the commit, if it has the lease
- * to derive for some space: others then wait for its results (lead.c).
+ * milliseconds, and it has no reads. The key "lead" of an extra is the session that made the commit, if it has the
+ * lease to derive for some space: others then wait for its results (lead.c).
  *
  * A row is checked when it is read (set.c). A malformed one is as none: its node runs. */
 #ifndef SCHEDULER_PERSISTENCE_H
@@ -144,7 +144,8 @@ static inline void persistence_check(const scheduler *s) { (void)s; }
 hd_status persistence_registered(scheduler *s, node_id id, const hd_node_spec *spec);
 /* The running node registers nodes or handlers: from now on it has no row. */
 void persistence_creates(scheduler *s, node_id id);
-/* The running node has registered all of its children: other rows below it are told (`left` may be NULL) and deleted. */
+/* The running node has registered all of its children: other rows below it are told (`left` may be NULL) and
+ * deleted. */
 typedef void (*left_fn)(const struct resume_set *set, const struct set_row *row, void *ctx);
 void persistence_created(scheduler *s, node_id id, left_fn left, void *ctx);
 

@@ -87,8 +87,8 @@ bool rows_can_keep(const scheduler *s, node_id id) {
 
 /* ---- hashes */
 
-/* Writes the hashes of the keys into persistence.text: anew where the place has changed since the last row, else as they
- * were in that. */
+/* Writes the hashes of the keys into persistence.text: anew where the place has changed since the last row, else as
+ * they were in that. */
 static hd_status print_hashes(scheduler *s, const kept_node *k, const uint32_t *keys,
                               uint32_t count, const char *before) {
     const places *ps = &s->r->places;

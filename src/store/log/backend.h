@@ -158,7 +158,8 @@ typedef struct reader_row {
 } reader_row;
 typedef hd_status (*reader_row_fn)(void *ctx, const reader_row *reader, bool *stop);
 
-/* A memo: its texts (MEMO_NAME and so on, store/memo.h), each with a NUL behind it, and the sequence numbers as JSON. */
+/* A memo: its texts (MEMO_NAME and so on, store/memo.h), each with a NUL behind it, and the sequence numbers as
+ * JSON. */
 enum { MEMO_SEQS = MEMO_ITEMS, MEMO_TEXTS };
 typedef struct stored_memo {
     row_text text[MEMO_TEXTS];

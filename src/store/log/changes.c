@@ -1,7 +1,7 @@
 /* changes.c -- which documents have changed in a space after a seq.
  *
- * Head rows are found by the index of seqs, and the tail is in memory. Where the tombstones of deleted documents have been
- * pruned, each document that has a place is looked up instead. */
+ * Head rows are found by the index of seqs, and the tail is in memory. Where the tombstones of deleted documents have
+ * been pruned, each document that has a place is looked up instead. */
 #include "store/log/changes.h"
 
 typedef struct telling {

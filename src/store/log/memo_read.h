@@ -1,5 +1,5 @@
-/* memo_read.h -- the memos of a store with a log: those of the checkpoint with those of the log's tail over them, as of the
- * position. See authority_ops. */
+/* memo_read.h -- the memos of a store with a log: those of the checkpoint with those of the log's tail over them, as of
+ * the position. See authority_ops. */
 #ifndef STORE_LOG_MEMO_READ_H
 #define STORE_LOG_MEMO_READ_H
 
