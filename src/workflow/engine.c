@@ -302,7 +302,8 @@ static uint64_t deadline_of(const hd_engine *e) {
     uint64_t lease_due = shard_deadline(e);
     if (e->starved || !list_empty(&e->lame) || !list_empty(&e->postponed))
         return env_now_ns(e->env) + UINT64_C(10000000); /* soon, but not at once */
-    if (shard_one_may_rise(e) || e->heard.count || (e->overheard && e->guests) || stored_is_due(e))
+    if (shard_one_may_rise(e) || inbox_has_work(e) || (e->overheard && e->guests) ||
+        stored_is_due(e))
         return 0;
     uint64_t guests = guest_deadline(e), shares = share_deadline(e);
     if (guests < lease_due) lease_due = guests;

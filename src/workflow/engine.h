@@ -197,6 +197,9 @@ struct hd_engine {
     uint64_t group; /* of our commits: the listener does not hear them. Drawn when it was opened */
     uint64_t last_key;   /* of instances that were started without one: milliseconds and a count */
     VEC(place_id) heard; /* documents that others have written; referenced */
+    /* How many of them wait for the verdict of a commit of this runtime, and the first such commit. By inbox_work. */
+    uint32_t undecided;
+    uint64_t undecided_seq;
     VEC(place_id)
     spent; /* messages that concern no instance of ours: removed with the next commit */
     uint32_t message_serial;
@@ -511,8 +514,10 @@ void keep_fini(hd_engine *e);
 /* ---- inbox.c */
 /* Hears of documents that others write, from here on. */
 hd_status inbox_listen(hd_engine *e);
-/* Acts on what was heard. */
+/* Acts on what was heard, unless that waits for a verdict. */
 void inbox_work(hd_engine *e);
+/* Something was heard that waits for no verdict. */
+bool inbox_has_work(const hd_engine *e);
 /* Notes messages and starts that came while no engine was active. */
 hd_status inbox_recover(hd_engine *e);
 /* Leaves a message for the active engine. `verdict` as in hd_tx_commit; NULL: hd_runtime_sync tells. */

@@ -3,7 +3,10 @@
  * They ask by documents: "workflow/<name>/<key>" with the status "queued" is a start, and "workflow-inbox/..." a
  * message to an instance. A listener notes the documents that others write; the next pump acts on them. What a
  * message does to its instance and the removal of the message are one commit, so that it happens once. The names of
- * messages rise with time: after a restart they are read in the order in which they were left. */
+ * messages rise with time: after a restart they are read in the order in which they were left.
+ *
+ * The program of this runtime may ask by documents, too, in a commit of its own. The engine acts on those when the
+ * commit has its verdict: what a refused commit asked for does not happen. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -171,20 +174,48 @@ static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     return HD_OK;
 }
 
-/* The whole inbox is about to be read: each message has its place in it. */
+/* The local seq of the last commit of this runtime that has written the start or message and has no verdict. 0: none, or
+ * the document is of another sort. */
+static uint64_t undecided(const hd_engine *e, place_id doc) {
+    const char *name = name_of(e, doc);
+    if (!has_prefix(name, INSTANCE_PREFIX) && !has_prefix(name, INBOX_PREFIX)) return 0;
+    const layer *top = replica_top(&e->rt->r, doc);
+    return top ? top->c->local_seq : 0;
+}
+
+bool inbox_has_work(const hd_engine *e) {
+    return e->heard.count > e->undecided ||
+           (e->undecided && replica_has_decided(&e->rt->r, e->undecided_seq));
+}
+
+/* The whole inbox is about to be read: each message that is stored has its place in it. */
 static void forget_heard_messages(hd_engine *e) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) {
         place_id doc = e->heard.items[i];
-        if (has_prefix(name_of(e, doc), INBOX_PREFIX)) place_unref(&e->rt->r.places, doc);
+        if (has_prefix(name_of(e, doc), INBOX_PREFIX) && !undecided(e, doc))
+            place_unref(&e->rt->r.places, doc);
         else e->heard.items[kept++] = doc;
     }
     e->heard.count = kept;
 }
 
+/* False: it stays among those that were heard. */
+static bool is_acted_on(hd_engine *e, hd_pool *pool, place_id doc) {
+    uint64_t seq = undecided(e, doc);
+    if (seq) {
+        if (!e->undecided++ || seq < e->undecided_seq) e->undecided_seq = seq;
+        return false;
+    }
+    hd_status status = act_on(e, pool, doc);
+    if (status) engine_starve(e, status);
+    hd_pool_clear(pool);
+    return !status;
+}
+
 void inbox_work(hd_engine *e) {
     hd_pool *pool;
-    if ((!e->heard.count && !e->overheard) || e->rt->open || e->rt->in_run) return;
+    if ((!inbox_has_work(e) && !e->overheard) || e->rt->open || e->rt->in_run) return;
     if (hd_pool_open(e->heap, &pool)) return;
     if (e->overheard && e->active) {
         forget_heard_messages(e);
@@ -195,12 +226,11 @@ void inbox_work(hd_engine *e) {
         look_again_if(e, guest_heard(e));
     }
     uint32_t kept = 0;
+    e->undecided = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) { /* may grow meanwhile */
         place_id doc = e->heard.items[i];
-        hd_status status = act_on(e, pool, doc);
-        if (status) engine_starve(e, status), e->heard.items[kept++] = doc;
-        else place_unref(&e->rt->r.places, doc);
-        hd_pool_clear(pool);
+        if (is_acted_on(e, pool, doc)) place_unref(&e->rt->r.places, doc);
+        else e->heard.items[kept++] = doc;
     }
     e->heard.count = kept;
     hd_pool_close(pool);

@@ -291,6 +291,63 @@ static void a_start_in_a_transaction_happens_if_it_commits(void **state) {
     assert_string_equal(status_in(engine, rt), "done");
 }
 
+static const char *spawned_key; /* NULL: a start without one */
+static char spawned[HD_INSTANCE_ID_SIZE];
+
+/* Starts an instance of "w" with n = 1 in a transaction that reads main/x. The other runtime has changed that, or has
+ * made an instance with the key, so that the commit is refused; its verdict comes after this pump's commit of the
+ * engine. */
+static hd_status spawn(hd_action *a, hd_value args, void *ctx) {
+    hd_start_options o = { .key = spawned_key };
+    hd_tx *tx;
+    assert_int_equal(hd_write(rt2, hd_cell_at(rt2, "main/x"), hd_int(NULL, 2)), HD_OK);
+    if (spawned_key)
+        assert_int_equal(hd_workflow_start(engine2, "w", parse("{'n':2}"), &o, spawned), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt2), HD_OK);
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_value_as_int(hd_tx_read(tx, hd_cell_at(rt, "main/x"), 0), 0), 1);
+    assert_int_equal(hd_workflow_start_in(engine, tx, "w", parse("{'n':1}"), &o, spawned), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, note_verdict, ctx), HD_OK);
+    return hd_action_return(a, hd_null());
+}
+
+static void spawn_in_vain(void) {
+    hd_status status = HD_PENDING;
+    hd_action_spec spec = { .name = "spawn", .fn = spawn, .ctx = &status, .here = true };
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    register_ir(
+        "{'heddle':1,'name':'w','inputs':[{'name':'n'}],'functions':[{'name':'run','params':["
+        "'n'],'nodes':[{'id':'in','kind':'ENTRY'},{'id':'a','kind':'ACTION','action':'count'}"
+        ",{'id':'out','kind':'RETURN','value':['name','n']}],"
+        "'edges':[['in','a'],['a','out']]}]}");
+    register_nodes("spawner",
+                   "{'id':'a','kind':'ACTION','action':'spawn'},{'id':'out','kind':'RETURN'}",
+                   "['in','a'],['a','out']");
+    assert_int_equal(hd_write(rt, hd_cell_at(rt, "main/x"), hd_int(NULL, 1)), HD_OK);
+    pump_both();
+    start("spawner", "{}");
+    for (int i = 0; i < 12; i++) assert_in_range(hd_runtime_pump(rt), 0, HD_PENDING);
+    assert_int_equal(status, HD_STALE);
+    pump_both();
+    assert_result("null"); /* of the spawner */
+}
+
+/* The engine had walked the instance, and waited for another commit to store that. */
+static void a_start_whose_commit_is_refused_does_not_happen(void **state) {
+    spawned_key = NULL;
+    spawn_in_vain();
+    assert_false(hd_value_exists(hd_read(rt, pool, hd_workflow_cell(engine, spawned))));
+    assert_int_equal(calls, 0);
+}
+
+static void the_instance_of_a_lost_race_of_starts_has_the_winners_input(void **state) {
+    spawned_key = "one";
+    spawn_in_vain();
+    snprintf(id, sizeof id, "%s", spawned);
+    assert_result("2");
+    assert_int_equal(calls, 1);
+}
+
 /* ---- telling */
 
 static int told;
@@ -385,6 +442,8 @@ int main(void) {
         IN_A_WORLD(an_engine_whose_lease_was_taken_stands_down),
         IN_A_WORLD(a_start_survives_a_close_that_follows_at_once),
         IN_A_WORLD(a_start_in_a_transaction_happens_if_it_commits),
+        IN_A_WORLD(a_start_whose_commit_is_refused_does_not_happen),
+        IN_A_WORLD(the_instance_of_a_lost_race_of_starts_has_the_winners_input),
         IN_A_WORLD(the_end_is_told_once_in_either_engine),
         cmocka_unit_test(another_process_goes_on_when_the_active_one_is_killed),
     };
