@@ -124,7 +124,7 @@ class _Rewriter(ast.NodeTransformer):
         """The engine compares keys, and cannot ask the class."""
         found = self.types.of(node)
         cls = _decides(found, "own_equal") or self._own(node)
-        if cls is not None and (_is_sure(found, "own_equal") or _is_sure(found, "own_operators")):
+        if cls is not None:
             self.source.refuse(node, f"a {cls.__name__} {where}, which code of that class compares",
                                "Use a text or a number that stands for it: str(...).")
 
@@ -422,7 +422,7 @@ class _Rewriter(ast.NodeTransformer):
         cls = self._kind(*node.args, says=says, any_of=name in GIVES)
         each = element(self.types.of(node.args[0])) if node.args else None
         for what in ("own_equal", "own_operators") if name == "set" and cls is None else ():
-            if _decides(each, what) and _is_sure(each, what):
+            if _decides(each, what):
                 self._refuse(node, "set()", _decides(each, what))
         if name in _TEXTS and cls is None:
             cls = next((c for c in (_within(self.types.of(arg), says) for arg in node.args) if c), None)

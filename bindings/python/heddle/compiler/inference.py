@@ -547,7 +547,8 @@ class Types:
             return _of(abc.Iterable, made.value if made is not None and made.value in _CLASSES else None)
         if name == "dict":
             return _of(dict, UNSET, UNSET) if not args and not node.keywords else \
-                join([self.of(args[0])]) if args and not node.keywords else None
+                join([t if isinstance(t, Of) and t.origin is dict else None for t in members(self.of(args[0]))]) \
+                if args and not node.keywords else None
         if name in ("min", "max"):
             more = [self.of(keyword.value) for keyword in node.keywords if keyword.arg == "default"]
             return join([each, *more]) if len(args) == 1 else join(map(self.of, args))
@@ -615,7 +616,7 @@ class Types:
         if operation in ("|", "&", "^") and flags:
             return join(flags)
         if operation == "+" and all(isinstance(t, Of) for t in types):
-            return _sum(*types)
+            return _sum(*types) if types[0].origin in (list, tuple) else None
         samples = [[self._sample(operand, t) for t in members(of)] for operand, of in zip(operands, types)]
         return self._tried(operation, samples)
 
