@@ -33,7 +33,7 @@ typedef struct shared {
     uint64_t calls; /* of actions, by all children */
 } shared;
 
-static char file[96];
+static char file[256];
 static shared *all;
 static uint64_t seed;
 static uint64_t dies_after; /* so many calls of this child; 0: not by itself */
@@ -41,7 +41,7 @@ static uint32_t first;      /* of the workflows that run now */
 
 static int make_folder(void **state) {
     if (folder_make(state)) return -1;
-    folder_file(file, sizeof file, "kill.db");
+    folder_store(file, sizeof file, "kill.db");
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return all == MAP_FAILED ? -1 : 0;
 }

@@ -32,14 +32,14 @@
 
 enum { TOGETHER = 10, FAMILIES = LAB_SLOW ? 4 : 12, KILLS_MAX = 6, EVERY_MS = 50, ID_SIZE = 40 };
 
-static char file[96];
+static char file[256];
 static uint64_t seed;
 static uint64_t dies_after; /* so many calls of this child; 0: not by itself */
 static uint32_t first;      /* of the programs that run now */
 
 static int make_folder(void **state) {
     if (folder_make(state)) return -1;
-    folder_file(file, sizeof file, "kill.db");
+    folder_store(file, sizeof file, "kill.db");
     children = rich = true;
     sleep_unit_s = 0.002;
     return 0;
