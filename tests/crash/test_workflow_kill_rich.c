@@ -30,7 +30,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TOGETHER = 10, FAMILIES = LAB_SLOW ? 4 : 12, KILLS_MAX = 6, EVERY_MS = 50, ID_SIZE = 40 };
+enum {
+    TOGETHER = 10,
+    FAMILIES = LAB_SLOW ? 4 : 12,
+    KILLS_MAX = 6,
+    EVERY_MS = 50,
+    EVERY_MS_ON_A_SERVER = 500,
+    ID_SIZE = 40
+};
 
 static char file[256];
 static uint64_t seed;
@@ -140,7 +147,7 @@ static void put_schedule(world *w) {
     use_ir(w, ir, &error);
     hd_schedule every = { .name = "beat",
                           .workflow = "tick",
-                          .every_s = EVERY_MS / 1000.0,
+                          .every_s = (lab_on_server() ? EVERY_MS_ON_A_SERVER : EVERY_MS) / 1000.0,
                           .overlap = HD_OVERLAP_ALLOW,
                           .catch_up = HD_CATCH_UP_ALL };
     hd_value state;
