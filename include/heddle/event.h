@@ -241,8 +241,8 @@ HD_API hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]);
 typedef hd_status (*hd_stop_fn)(void *ctx);
 HD_API hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop, void *ctx);
 /* For work that must not begin before the commit is certain: fn is called once, with HD_OK when the store has
- * accepted the commit, or with the reason why it was not committed; HD_NO_VERDICT: the commit may be in the store or not
- * (hd_close). Fails as hd_tx_launch does. */
+ * accepted the commit, or with the reason why it was not committed; HD_NO_VERDICT: the commit may be in the store or
+ * not (hd_close). Fails as hd_tx_launch does. */
 HD_API hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 
 /* For side effects outside of the store. The message is stored with the handler's commit. Once the store has

@@ -109,8 +109,8 @@ static ev f_format(world *w, ev self, const ev *a, const call *c) {
     return ev_format(w, a[0], arg_given(a[1]) ? a[1] : w->empty_str);
 }
 
-/* What is above a class that nothing has declared is not known. A record is none of the built-in classes, though, but for
- * tuple: a named tuple with operators of its own crosses as a record. */
+/* What is above a class that nothing has declared is not known. A record is none of the built-in classes, though, but
+ * for tuple: a named tuple with operators of its own crosses as a record. */
 static int check_class(world *w, ev v, uint32_t of) {
     if (class_is(w->classes, ev_class(v), of)) return 1;
     bool known = !(ev_flags(w->classes, v) & CLASS_OWN_BASES) ||

@@ -32,7 +32,8 @@ void list_warn(const part *p, hd_tx *tx, hd_value items) {
 /* ---- keys
  *
  *     17        a value, without hd_each.key: its index
- *     ada       the value at hd_each.key, or the name of a property; bytes other than letters, digits, '_', '-', '.' as %2F
+ *     ada       the value at hd_each.key, or the name of a property; bytes other than letters, digits, '_', '-', '.'
+ *               as %2F
  *     @...      a link: its target, escaped likewise
  *     !17       the element has nothing at hd_each.key: its index
  *     ...+2     the second element with the same key

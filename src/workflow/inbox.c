@@ -174,8 +174,8 @@ static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     return HD_OK;
 }
 
-/* The local seq of the last commit of this runtime that has written the start or message and has no verdict. 0: none, or
- * the document is of another sort. */
+/* The local seq of the last commit of this runtime that has written the start or message and has no verdict. 0: none,
+ * or the document is of another sort. */
 static uint64_t undecided(const hd_engine *e, place_id doc) {
     const char *name = name_of(e, doc);
     if (!has_prefix(name, INSTANCE_PREFIX) && !has_prefix(name, INBOX_PREFIX)) return 0;
@@ -201,7 +201,7 @@ static void forget_heard_messages(hd_engine *e) {
 }
 
 /* False: it stays among those that were heard. */
-static bool is_acted_on(hd_engine *e, hd_pool *pool, place_id doc) {
+static bool try_to_act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     uint64_t seq = undecided(e, doc);
     if (seq) {
         if (!e->undecided++ || seq < e->undecided_seq) e->undecided_seq = seq;
@@ -229,7 +229,7 @@ void inbox_work(hd_engine *e) {
     e->undecided = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) { /* may grow meanwhile */
         place_id doc = e->heard.items[i];
-        if (is_acted_on(e, pool, doc)) place_unref(&e->rt->r.places, doc);
+        if (try_to_act_on(e, pool, doc)) place_unref(&e->rt->r.places, doc);
         else e->heard.items[kept++] = doc;
     }
     e->heard.count = kept;

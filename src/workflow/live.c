@@ -84,7 +84,7 @@ static void drop_mail(live *l) {
     vec_clear(&l->mail);
 }
 
-/* Messages whose effect is not stored are heard again, in the order in which they were left: the whole inbox is read. */
+/* Messages whose effect is not stored are heard again, in the order in which they were left: the inbox is read. */
 static void give_messages_back(live *l) {
     l->answered = 0;
     if (l->messages.count) l->e->overheard = true;
@@ -443,7 +443,7 @@ void live_changed(live *l) {
     else if (l->flight) l->e->late++;
 }
 
-/* Where the operations of an instance go: into the transaction, or, of a document that is to be made, into its value. */
+/* Where the operations of an instance go: into the transaction, or, of a document that is made anew, into its value. */
 typedef struct target {
     hd_engine *e;
     hd_tx *tx;
@@ -771,7 +771,7 @@ bool live_is_group(const hd_engine *e) {
     return e->waits ? may_overlap(e) : is_worth_a_sync(e);
 }
 
-/* Whether the instance goes into this commit, while they are stored singly: the families in one, the others in one each. */
+/* Whether the instance goes into this commit, while they are stored singly: families in one, others in one each. */
 static bool is_taken(const hd_engine *e, const flight *f, const live *l, bool families) {
     if (!e->singly) return true;
     return families ? l->kin : !f->lives.count;

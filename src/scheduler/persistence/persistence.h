@@ -22,9 +22,9 @@
  *     hashes           HASH_TEXT characters for each line of the reads
  *     print            the fingerprint of the code
  *     flags            'd': other pieces write some of what it reads; 'f': the run failed
- *     reads            cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata "space/id!", with
- *                      a '~' in front where only the shape was read, and before that a '?' where the run did not claim
- *                      it; behind the reads, with a '=' in front, what the node writes
+ *     reads            cells, one in a line: "space/id#/path", with a scope "space@user/id", of metadata "space/id!",
+ *                      with a '~' in front where only the shape was read, and before that a '?' where the run did not
+ *                      claim it; behind the reads, with a '=' in front, what the node writes
  *
  * The instance "gates" is a row beside these: its flags are the gates that the program has set, "debounce throttle" in
  * milliseconds, and it has no reads. The key "lead" of an extra is the session that made the commit, if it has the

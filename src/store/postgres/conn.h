@@ -1,8 +1,8 @@
 /* conn.h -- one connection to a server: sending statements, taking results, coming back after a loss.
  *
- * Statements are sent in libpq's pipeline mode. A statement that only writes is queued and not waited for:
- * if it fails, the next function that waits returns the failure, and the transaction fails. A BEGIN is not sent before the first statement of its
- * transaction, and together with it. So a transaction costs as many round trips as it has answers to wait for.
+ * Statements are sent in libpq's pipeline mode. A statement that only writes is queued and not waited for: if it fails,
+ * the next function that waits returns the failure, and the transaction fails. A BEGIN is sent together with the first
+ * statement of its transaction. So a transaction costs as many round trips as it has answers to wait for.
  *
  *     begin_read, get_number, read_after, rollback     BEGIN+SELECT | SELECT | ROLLBACK, not waited for
  *     begin_write(durable), append, commit             INSERT                         one round trip, one fsync

@@ -25,7 +25,8 @@ static int due_in_ms(const pg_store *s) {
     return s->tell_ns <= latest ? 0 : (int)((s->tell_ns - latest) / 1000000) + 1;
 }
 
-/* Sends the NOTIFY after the answers that were waited for, in an implicit transaction of its own. It is not waited for. */
+/* Sends the NOTIFY after the answers that were waited for, in an implicit transaction of its own. Nothing waits for
+ * it. */
 static void notify(pg_store *s) {
     char row[24];
     conn_args a = { 0 };

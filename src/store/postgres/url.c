@@ -1,4 +1,4 @@
-/* url.c -- taking an address apart. libpq checks the address; this file finds the schema, the password and what is shown. */
+/* url.c -- taking an address apart. libpq checks it; this file finds the schema, the password and what is shown. */
 #include "store/postgres/url.h"
 
 #include <assert.h>

@@ -689,13 +689,12 @@ static hd_status become_store(file *f, const file_options *o, hd_error *error) {
     return status && !(error && error->status) ? refuse(f, status, error) : status;
 }
 
-/* Opens the file, and makes a store of it where it is none yet. The caller closes `f` in any case. */
 static bool stat_wal(const file *f, struct stat *out) {
     const char *name = sqlite3_db_filename(f->db, "main");
     return name && *name && stat(sqlite3_filename_wal(name), out) == 0;
 }
 
-/* There is one by now, and SQLite keeps it while this connection is open. */
+/* There is a WAL by now, and SQLite keeps it while this connection is open. */
 static void note_wal(file *f, const file_options *o) {
     struct stat st;
     if (o->vfs || !stat_wal(f, &st)) return;
@@ -703,6 +702,7 @@ static void note_wal(file *f, const file_options *o) {
     f->wal_inode = (uint64_t)st.st_ino;
 }
 
+/* Opens the file, and makes a store of it where it is none yet. The caller closes `f` in any case. */
 static hd_status make_store(file *f, const char *name, const file_options *o, const hd_env *env,
                             hd_error *error) {
     hd_status status = open_connection(f, name, o, env);

@@ -78,8 +78,8 @@ typedef struct file {
     bool synchronous; /* a COMMIT waits for the disk, unless it is a soft one */
     bool soft;        /* a COMMIT does not wait for the disk now; only set_soft writes this */
     int64_t format;   /* below FILE_FORMAT only where it could not be brought forward: read-only */
-    uint64_t wal_device,
-        wal_inode; /* of its WAL, which stays the same while it is open; 0: not known */
+    /* Of its WAL, which stays the same while it is open; 0: not known. */
+    uint64_t wal_device, wal_inode;
 } file;
 
 typedef struct file_options {

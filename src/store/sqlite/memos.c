@@ -1,4 +1,4 @@
-/* memos.c -- the table node, which has the memos. Files of an old format that could not be brought forward have none. */
+/* memos.c -- the table node, which has the memos. Files of an old format that could not be brought forward lack it. */
 #include "store/sqlite/store.h"
 
 #include "store/log/columns.h"
