@@ -231,7 +231,7 @@ for kind, table in METHODS.items():
 
 WANTED = set(BUILTINS) | {"%s.%s" % (k, m) for k, t in METHODS.items() for m in t if (k, m) != ("set", "pop")}
 WANTED_ERRORS = {"TypeError", "ValueError", "KeyError", "IndexError", "AttributeError", "ZeroDivisionError", "OverflowError", "UnboundLocalError",
-                 "NameError", "UnicodeDecodeError", "UnicodeEncodeError", "LookupError", "FrozenInstanceError", "Unsupported", "RuntimeError"}
+                 "NameError", "UnicodeDecodeError", "UnicodeEncodeError", "FrozenInstanceError", "Unsupported", "RuntimeError"}
 
 
 def argument(kind, depth):
