@@ -119,7 +119,14 @@ static hd_status sqlite_vacuum(log_store *s) { return file_exec(file_of(s), "vac
 /* ---- Other writers --------------------------------------------------------------------------- */
 
 static int sqlite_notify_fd(log_store *s) { return store_of(s)->watch.fd; }
-static bool sqlite_notify_arm(log_store *s) { return watch_arm(&store_of(s)->watch); }
+/* The watch is on the name of the WAL. Where that is another file by now, it would tell of nothing. */
+static bool sqlite_notify_arm(log_store *s) {
+    watch *w = &store_of(s)->watch;
+    if (!watch_arm(w)) return false;
+    if (!file_wal_has_moved(file_of(s))) return true;
+    watch_close(w);
+    return false;
+}
 static bool sqlite_notify_take(log_store *s, uint64_t position) {
     (void)position; /* the system does not tell what was written */
     watch_take(&store_of(s)->watch);

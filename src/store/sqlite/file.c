@@ -765,7 +765,7 @@ size_t file_text_max(const file *f) {
 
 /* Commits go to the WAL that was opened. If it has no name any more they are lost with the last program that has it
  * open, unless that ends in an orderly way. */
-static bool wal_has_moved(const file *f) {
+bool file_wal_has_moved(const file *f) {
     struct stat st;
     return f->wal_inode && (!stat_wal(f, &st) || (uint64_t)st.st_ino != f->wal_inode ||
                             (uint64_t)st.st_dev != f->wal_device);
@@ -774,7 +774,7 @@ static bool wal_has_moved(const file *f) {
 bool file_has_moved(const file *f) {
     int moved = 0;
     bool known = !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return (known && moved) || wal_has_moved(f);
+    return (known && moved) || file_wal_has_moved(f);
 }
 
 /* ---- Creating ---------------------------------------------------------------------------- */
