@@ -773,8 +773,7 @@ bool file_wal_has_moved(const file *f) {
 
 bool file_has_moved(const file *f) {
     int moved = 0;
-    bool known = !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    return (known && moved) || file_wal_has_moved(f);
+    return !sqlite3_file_control(f->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) && moved;
 }
 
 /* ---- Creating ---------------------------------------------------------------------------- */

@@ -99,8 +99,8 @@ hd_status file_open_again(file *f, const char *name, const file_options *options
 /* How many bytes of ours a row may have: somewhat less than SQLite's own limit (by default a billion), so
  * that there is room for what stands around them. */
 size_t file_text_max(const file *f);
-/* Whether the name of the file, or of its WAL, stands for another file by now, or for none: the open one is lost when
- * it is closed. False on a VFS that cannot tell. */
+/* Whether the name of the file, or that of its WAL, stands for another file by now, or for none: the open one is lost
+ * when it is closed. False on a VFS that cannot tell. */
 bool file_has_moved(const file *f);
 bool file_wal_has_moved(const file *f);
 void file_close(file *f);

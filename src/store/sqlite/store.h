@@ -13,8 +13,9 @@
 typedef struct sqlite_store {
     log_store base; /* first: a log_store of ours is a sqlite_store */
     file file;
-    wal wal;     /* of the writing connection */
-    watch watch; /* of the reading connection */
+    wal wal;              /* of the writing connection */
+    watch watch;          /* of the reading connection */
+    uint64_t wal_look_ns; /* when sqlite_is_lost looks again whether the WAL has its name */
 } sqlite_store;
 
 static inline sqlite_store *store_of(const log_store *s) { return (sqlite_store *)(void *)s; }

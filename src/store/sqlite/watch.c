@@ -12,14 +12,21 @@ void watch_init(watch *w) { *w = (watch){ .fd = -1, .wal_fd = -1, .directory_fd 
 
 #include <sys/inotify.h>
 
+/* That its name was taken from a file comes as a change of its attributes (the link count). */
+#define OF_NAMES (IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
+
+static bool add(const watch *w, const char *name, uint32_t what) {
+    return w->fd >= 0 && inotify_add_watch(w->fd, name, what) >= 0;
+}
+
 void watch_open(watch *w, sqlite3 *db) {
     assert(w->fd < 0);
     const char *name = sqlite3_db_filename(db, "main");
     if (!name || !*name) return;
     w->wal = sqlite3_filename_wal(name);
     w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    /* That its name was taken from the file comes as a change of its attributes (the link count). */
-    if (w->fd >= 0) (void)inotify_add_watch(w->fd, name, IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF);
+    (void)add(w, name, OF_NAMES);
+    (void)add(w, w->wal, OF_NAMES);
 }
 
 void watch_close(watch *w) {
@@ -28,15 +35,22 @@ void watch_close(watch *w) {
 }
 
 bool watch_arm(watch *w) {
-    const uint32_t what = IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF | IN_ONESHOT;
-    if (w->fd >= 0 && inotify_add_watch(w->fd, w->wal, what) >= 0) return true;
+    if (add(w, w->wal, OF_NAMES | IN_MODIFY)) return true;
     watch_close(w); /* no such file, or no more watches */
     return false;
 }
 
+/* Not IN_ONESHOT: that would end the watch of the WAL's name, too, and a WAL that is replaced before the next watch_arm
+ * would not be noticed. Events that are alike are one while they are not read. */
 void watch_take(watch *w) {
-    char bytes[4096];
-    while (w->fd >= 0 && read(w->fd, bytes, sizeof bytes) == sizeof bytes) {}
+    _Alignas(struct inotify_event) char bytes[4096];
+    ssize_t n = w->fd >= 0 ? read(w->fd, bytes, sizeof bytes) : 0;
+    for (ssize_t at = 0; at < n;) {
+        const struct inotify_event *e = (const void *)(bytes + at);
+        if (e->mask & OF_NAMES) w->renamed = true;
+        at += (ssize_t)(sizeof *e + e->len);
+    }
+    (void)add(w, w->wal, OF_NAMES);
 }
 
 #else
@@ -97,6 +111,7 @@ void watch_take(watch *w) {
     struct kevent told[8];
     static const struct timespec at_once = { 0, 0 };
     while (w->fd >= 0 && kevent(w->fd, NULL, 0, told, 8, &at_once) == 8) {}
+    w->renamed = true; /* it may be */
 }
 
 #endif

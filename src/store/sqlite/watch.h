@@ -12,6 +12,8 @@ typedef struct watch {
     int fd;                   /* inotify or kqueue; -1: none */
     int wal_fd, directory_fd; /* what a kqueue looks at; -1: none */
     const char *wal;          /* its name, borrowed from the connection */
+    bool
+        renamed; /* something has happened to the name of the file or its WAL; the owner clears it */
 } watch;
 
 /* Before anything else: a watch that is not open. */
