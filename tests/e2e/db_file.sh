@@ -51,6 +51,7 @@ check "and stays one" holds test -L link.db
 check "a copy needs a name" fails 1 "needs a name" db backup shop.db ""
 # A program that was killed leaves a WAL, which must not be taken for one of the copy.
 replaces_all() { "$heddle" set old.db main/old 1 || return 1
+    : >seen
     "$heddle" watch old.db main --now >seen & watcher=$!
     until_true lines_in seen 1 || return 1
     for i in 1 2 3; do "$heddle" set old.db main/old $i || return 1; done
@@ -60,6 +61,7 @@ replaces_all() { "$heddle" set old.db main/old 1 || return 1
         "$heddle" db export shop.db | cmp - b.jsonl; }
 check "what replaces a store replaces all of it" holds replaces_all
 "$heddle" set used.db main/old 1
+: >seen # the lines of the program before are not taken for this one's
 "$heddle" watch used.db main --now >seen & watcher=$!
 check "a program has a file open" holds until_true lines_in seen 1
 check "then not even --force replaces it" fails 6 "process $watcher has used.db open" \

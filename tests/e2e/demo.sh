@@ -62,6 +62,7 @@ check "there is no JSON of it" fails 1 "it has no JSON" demo --json
 
 # The shop without the story, for askers and customers.
 served() { # served COMMAND: while the shop is open
+    : >serve.txt
     "$heddle" demo --serve --dir shop >serve.txt 2>&1 &
     server=$!
     until_true grep -q "Ctrl-C closes it" serve.txt && "$@"

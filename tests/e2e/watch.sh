@@ -6,6 +6,7 @@
 start_watch() { # start_watch FILE LINES ARGUMENTS...
     out=$1 lines=$2
     shift 2
+    : >"$out"
     "$heddle" watch shop.db --now "$@" >"$out" 2>"$out.err" &
     watcher=$!
     until_true lines_in "$out" "$lines"
@@ -88,6 +89,7 @@ check "with --json a long path is whole" holds whole_path
 # The command ends, whether the file is gone or another file has its name.
 ends_with_it() { # ends_with_it COMMAND...
     rm -f lost.db* && "$heddle" set lost.db main/a 1 && "$heddle" set other.db main/a 2 || return
+    : >seen
     timeout 60 "$heddle" watch lost.db main/a --now >seen 2>err &
     watcher=$!
     until_true lines_in seen 1 && "$@"
