@@ -127,8 +127,9 @@ HD_API hd_node hd_effect(hd_runtime *rt, const char *name, hd_action_fn fn, void
 /* Registers an effect that calls fn with the cell's value in the next pump, and again after each change; the value is
  * good during the call. fn sees the runtime's optimistic state: the value may follow from commits of this program that
  * the store has not accepted yet, and that are lost if the program ends before hd_runtime_sync or hd_close. A sink with
- * hd_sink_spec.confirmed sees accepted values only. On failure (HD_USAGE for no cell) the node has id 0, and
- * hd_runtime_error tells why. */
+ * hd_sink_spec.confirmed sees accepted values only. It is also a change if the document, or a container on the cell's
+ * path, comes or goes: fn may be called with an absent value although the value before was absent. On failure
+ * (HD_USAGE for no cell) the node has id 0, and hd_runtime_error tells why. */
 typedef void (*hd_sink_fn)(hd_value v, void *ctx);
 HD_API hd_node hd_sink(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 

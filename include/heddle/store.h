@@ -91,9 +91,10 @@ typedef struct hd_options {
 /* Opens a runtime. `file` is a SQLite file, which is created if it does not exist; or the address of a PostgreSQL
  * database, "postgresql://host/database" (docs/POSTGRES.md); or NULL: a store in memory (options->memory, or one of the
  * runtime's own). "" and ":memory:" are refused with HD_USAGE. `options` may be NULL. Fails with HD_NOT_HEDDLE,
- * HD_NEWER, HD_CORRUPT, HD_READ_ONLY, HD_NOT_FOUND (also if the directory does not exist), HD_IO...; the error says
- * what to do about it, and the file is as it was. If the connection to a server is lost later, the runtime connects
- * again; meanwhile hd_runtime_error says so. */
+ * HD_NEWER, HD_CORRUPT, HD_READ_ONLY, HD_NOT_FOUND (also if the directory does not exist), HD_REJECTED (a server
+ * refuses the user, the password or the database), HD_IO...; the error says what to do about it, and the file is as it
+ * was. A `file` that looks like an address of another form ("mysql://...") is refused with HD_USAGE. If the connection
+ * to a server is lost later, the runtime connects again; meanwhile hd_runtime_error says so. */
 HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
                          hd_error *error);
 /* Tells the senders of events that were not begun HD_CLOSED, syncs, then closes; scheduler.h, "Idle", says what that
@@ -124,6 +125,10 @@ HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
  * was open. After that the runtime reads and writes nothing, a commit returns HD_NOT_FOUND, and the runtime can only be
  * closed. */
 HD_API hd_status hd_runtime_pump(hd_runtime *rt);
+/* After this call the next pump sees what other processes had stored in the file before the call. Without the call a
+ * runtime may wait half a millisecond after a verdict before it looks for commits of others. While commits of the
+ * runtime itself are outstanding a pump does not look: their verdicts bring what others have stored. */
+HD_API void hd_runtime_look(hd_runtime *rt);
 /* When to call pump next even if the descriptor does not become readable: nanoseconds of the env's monotonic
  * clock; 0: now; UINT64_MAX: never. */
 HD_API uint64_t hd_runtime_deadline(const hd_runtime *rt);
@@ -132,7 +137,8 @@ HD_API uint64_t hd_runtime_deadline(const hd_runtime *rt);
  * system has no descriptor left. */
 HD_API int hd_runtime_fd(hd_runtime *rt);
 /* Pumps and waits until the runtime is idle; scheduler.h, "Idle", says for what that waits. Verdicts of
- * commits may still be outstanding. HD_UNSETTLED: it is idle, but a part of the graph does not settle. */
+ * commits may still be outstanding. Begins with hd_runtime_look. HD_UNSETTLED: it is idle, but a part of the graph does
+ * not settle. */
 HD_API hd_status hd_runtime_settle(hd_runtime *rt);
 /* Pumps and waits until every commit has its verdict and derived state is stored. HD_STALE or another refusal: the
  * store refused a commit that was committed without a verdict function; each is returned once. */
@@ -214,8 +220,9 @@ typedef hd_status (*hd_tx_fn)(hd_tx *tx, void *ctx);
  * HD_USAGE inside a transaction, a run, or a function that the runtime calls. */
 HD_API hd_status hd_transact(hd_runtime *rt, hd_tx_fn fn, void *ctx);
 /* The same without waiting: the first attempt is made at once, later ones in later pumps, and `told` (may be NULL) is
- * called in a pump with the final status. Sync and close wait for it. If the first attempt ends with a status that is
- * not retried, the call returns that status and `told` is not called. */
+ * called in a pump with the final status. Sync and close wait for it. While a server is away (HD_BUSY) it waits, as
+ * commits do; a close does not, and tells it HD_BUSY. Without `told`, sync returns a final status that is not HD_OK. If
+ * the first attempt ends with a status that is not retried, the call returns that status and `told` is not called. */
 HD_API hd_status hd_transact_later(hd_runtime *rt, hd_tx_fn fn, void *ctx, hd_verdict_fn told,
                                    void *told_ctx);
 

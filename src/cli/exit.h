@@ -9,7 +9,7 @@
     X(CLI_NOT_FOUND, 2, "no such file, space, document, or place in a document")                   \
     X(CLI_CONFLICT, 3, "not the expected value, exists already, or a handler failed")              \
     X(CLI_INPUT, 4, "malformed JSON or cell name, or a change that does not fit the value")        \
-    X(CLI_FILE, 5, "the file is no heddle store, damaged, read-only, or of a newer version")       \
+    X(CLI_FILE, 5, "no heddle store, damaged, read-only, too new, or the login was refused")       \
     X(CLI_IO, 6, "input/output error, disk full, or busy: worth another try")                      \
     X(CLI_INTERNAL, 7, "out of memory, or a defect in heddle")                                     \
     X(CLI_NO_PROGRAM, 8, "no running program serves the file, or not the one asked for")           \

@@ -108,6 +108,8 @@ typedef struct authority_ops {
     /* Many documents are about to be loaded: folds the log if many of them may have to be read from there, where each
      * costs the rows that it has changed in. Waits for that. A failure costs time alone. NULL: loading is cheap. */
     void (*expect_loads)(authority *a);
+    /* The next poll that has a cause to look for others' commits looks at once. NULL: no look is ever put off. */
+    void (*look)(authority *a);
     /* Whether loading the document reads rows of the log. NULL: never. */
     bool (*is_in_log)(const authority *a, place_id doc);
     hd_status (*prune)(authority *a, hd_error *error);

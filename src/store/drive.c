@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SOON_NS UINT64_C(50000000) /* longer than a commit takes, unless the store is in trouble */
+
 hd_status runtime_fail(hd_runtime *rt, hd_status status, const char *format, ...) {
     va_list arguments;
     assert(status != HD_OK);
@@ -116,6 +118,8 @@ static void runtime_free(hd_runtime *rt) {
 
 hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out, hd_error *error) {
     const log_backend *backend = runtime_backend_of(file ? file : "");
+    *out = NULL;
+    if (file && postgres_refuse_misspelt(file, error)) return HD_USAGE;
     return runtime_open_with(backend, file, options, out, error);
 }
 
@@ -413,17 +417,22 @@ hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx),
     return HD_OK;
 }
 
+/* Whether something is planned that a commit could delay. */
+static bool is_due_soon(const hd_runtime *rt) {
+    uint64_t soon = env_now_ns(&rt->env) + SOON_NS;
+    return extension_deadline(&rt->extension) <= soon || extension_deadline(&rt->work) <= soon ||
+           (rt->hooks.deadline && rt->hooks.deadline(rt->hooks.ctx) <= soon);
+}
+
 /* The runtime's thread does the work of the store's thread: the shortest way to a verdict. While that lasts, the
  * runtime hears of nothing else, and further commits do not gather into groups. So it is done for a caller that waits
- * for verdicts alone, or for a single commit while nothing else is planned. */
+ * for verdicts alone, or for a single commit while nothing else is due soon. */
 static bool take_turn(hd_runtime *rt, bool verdicts_only) {
     authority *a = rt->r.authority;
     assert(!rt->pumping && !rt->open && !rt->in_run);
     if (!a->ops->turn) return false;
-    bool alone = rt->r.pending_count == 1 && extension_deadline(&rt->extension) == UINT64_MAX &&
-                 extension_deadline(&rt->work) == UINT64_MAX &&
-                 (!rt->hooks.deadline || rt->hooks.deadline(rt->hooks.ctx) == UINT64_MAX);
-    return (verdicts_only || alone) && a->ops->turn(a);
+    bool alone = verdicts_only || (rt->r.pending_count == 1 && !is_due_soon(rt));
+    return alone && a->ops->turn(a);
 }
 
 /* The descriptor is made before the deadline is read: a post that comes before that shows in the deadline, a later
@@ -466,6 +475,11 @@ hd_status runtime_settle_until(hd_runtime *rt, const bool *done) {
     return status;
 }
 
+void hd_runtime_look(hd_runtime *rt) {
+    authority *a = rt->r.authority;
+    if (a->ops->look) a->ops->look(a);
+}
+
 /* Nothing is on its way, and no other runtime uses the store: only runs can be left. */
 static bool is_alone(const hd_runtime *rt) {
     const replica *r = &rt->r;
@@ -488,6 +502,7 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
     }
     hd_status status = runtime_check_pump(rt);
     if (status) return status;
+    hd_runtime_look(rt);
     status = runtime_settle_until(rt, NULL);
     if (status || !rt->hooks.left_unsettled || !rt->hooks.left_unsettled(rt->hooks.ctx))
         return status;
@@ -657,12 +672,14 @@ hd_status hd_store_vacuum(hd_runtime *rt, hd_error *error) {
 
 hd_status hd_store_check(const char *file, const hd_options *options, hd_check_fn fn, void *ctx,
                          hd_error *error) {
+    if (postgres_refuse_misspelt(file, error)) return HD_USAGE;
     return log_check(runtime_backend_of(file), file, options, fn, ctx, error);
 }
 
 /* A server repairs its own tables, and has backups of its own. */
 hd_status hd_store_repair(const char *file, const hd_options *options, bool drop, hd_check_fn fn,
                           void *ctx, hd_error *error) {
+    if (postgres_refuse_misspelt(file, error)) return HD_USAGE;
     if (!postgres_is_address(file)) return sqlite_repair(file, options, drop, fn, ctx, error);
     env_error(error, HD_USAGE,
               "a store on a server is not repaired here: restore it from a backup");

@@ -19,6 +19,7 @@ struct repeat {
     void *ctx;
     hd_verdict_fn told;
     void *told_ctx;
+    bool later;       /* no caller waits for it */
     hd_status last;   /* why the last attempt did not count */
     uint32_t refused; /* attempts whose reads had changed */
     uint32_t faults;  /* attempts that met a transient failure */
@@ -32,11 +33,20 @@ static void end(repeat *q, hd_status status) {
     list_remove(&q->link);
     env_free(&rt->env, q, sizeof *q);
     if (told) told(status, ctx);
+    else if (status) runtime_refused(rt, (hd_cell){ 0 }, status);
+}
+
+/* A server that is away comes back, and commits wait for it: so does what reads first. A runtime that is being closed
+ * does not wait. */
+static bool waits_for_store(const repeat *q, hd_status status) {
+    const replica *r = &q->rt->r;
+    return status == HD_BUSY && q->later && r->authority->remote && !r->leaving;
 }
 
 /* Between three quarters of the time and all of it, so that two writers do not meet again. */
 static uint64_t wait_ns(const repeat *q) {
     uint32_t doublings = q->refused + q->faults;
+    if (waits_for_store(q, q->last)) doublings = DOUBLINGS_MAX;
     uint64_t ns = FIRST_WAIT_NS << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
     return ns - env_random_u64(&q->rt->env) % (ns / 4);
 }
@@ -44,6 +54,7 @@ static uint64_t wait_ns(const repeat *q) {
 /* Counts an attempt that ended with this status. True: it is worth another one. */
 static bool count_as_passing(repeat *q, hd_status status) {
     if (!q->fn) return false;
+    if (waits_for_store(q, status)) return true;
     switch (hd_status_class(status)) {
     case HD_CLASS_STALE: return ++q->refused < ATTEMPTS_MAX;
     case HD_CLASS_TRANSIENT: return ++q->faults < FAULTS_MAX;
@@ -119,7 +130,8 @@ static hd_status begin(hd_runtime *rt, const repeat *as, repeat **out) {
 hd_status hd_transact_later(hd_runtime *rt, hd_tx_fn fn, void *ctx, hd_verdict_fn told,
                             void *told_ctx) {
     repeat *q;
-    return begin(rt, &(repeat){ .fn = fn, .ctx = ctx, .told = told, .told_ctx = told_ctx }, &q);
+    repeat as = { .fn = fn, .ctx = ctx, .told = told, .told_ctx = told_ctx, .later = true };
+    return begin(rt, &as, &q);
 }
 
 typedef struct waiting {
@@ -130,10 +142,12 @@ typedef struct waiting {
 static void on_over(hd_status status, void *ctx) { *(waiting *)ctx = (waiting){ status, true }; }
 static bool is_over(void *ctx) { return ((waiting *)ctx)->over; }
 
+static void ignore_end(hd_status status, void *ctx) { (void)status, (void)ctx; }
+
 /* The caller waits no longer, because the pump fails. The commit that is under way may still be accepted;
  * there is no further attempt. */
 static void abandon(repeat *q) {
-    q->told = NULL;
+    q->told = ignore_end;
     q->fn = NULL;
     if (!binheap_linked(&q->timer)) return;
     binheap_remove(&q->rt->repeats, &q->timer);

@@ -94,6 +94,40 @@ static void the_wal_starts_anew_beside_a_program_that_rests(void **state) {
     lab_env_close(world);
 }
 
+/* Another program begins a long transaction: until it ends, the WAL cannot start anew. */
+static sqlite3 *begin_snapshot(void) {
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open_v2(FILE_NAME, &db, SQLITE_OPEN_READWRITE, lab_disk_vfs(disk)), 0);
+    assert_int_equal(db_run(db, "begin; select count(*) from meta"), 0);
+    return db;
+}
+
+static void grow_wal(hd_runtime *writer, uint64_t until) {
+    while (wal_size() <= until) write_text(writer, "main/big", 60000);
+}
+
+/* The sync of a commit that makes the WAL longer takes longer. So the store lengthens the WAL ahead of the commits,
+ * also after SQLite has cut it. */
+static void a_wal_that_was_cut_is_lengthened_ahead_again(void **state) {
+    hd_runtime *writer = open_as(NULL);
+    write_text(writer, "main/big", 60000);
+    sqlite3 *reader = begin_snapshot();
+    grow_wal(writer, 24 * MB);
+    sqlite3_close(reader);
+    while (wal_size() > WAL_MAX) write_text(writer, "main/big", 60000);
+    reader = begin_snapshot();
+    grow_wal(writer, WAL_MAX);
+    uint32_t grown = 0, commits = 64;
+    for (uint32_t i = 0; i < commits; i++) {
+        uint64_t before = wal_size();
+        write_text(writer, "main/small", 2000);
+        grown += wal_size() != before;
+    }
+    assert_true(grown < commits / 2);
+    sqlite3_close(reader);
+    hd_close(writer);
+}
+
 static void a_transaction_holds_its_snapshot_only_while_it_is_open(void **state) {
     lab_env *world = lab_env_open();
     hd_runtime *writer = open_as(NULL), *reader = open_as(lab_env_of(world));
@@ -322,6 +356,7 @@ static void readers_come_and_go_and_nothing_grows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DISK(the_wal_starts_anew_beside_a_program_that_rests),
+        WITH_DISK(a_wal_that_was_cut_is_lengthened_ahead_again),
         WITH_DISK(a_transaction_holds_its_snapshot_only_while_it_is_open),
         WITH_DISK(the_wal_starts_anew_beside_one_that_follows),
         WITH_DISK(a_follower_that_only_follows_lets_others_prune),

@@ -792,9 +792,9 @@ static bool sim_notify_arm(log_store *s) {
     (void)s;
     return false;
 }
-static bool sim_notify_take(log_store *s, uint64_t position) {
-    (void)s, (void)position;
-    return true;
+static uint64_t sim_notify_take(log_store *s) {
+    (void)s;
+    return UINT64_MAX;
 }
 static bool sim_is_being_written(log_store *s) {
     (void)s;

@@ -108,6 +108,17 @@ static void a_container_on_the_way_counts(void **state) {
     assert_not_triggered("doc#/a/b/c", "{\"a\":{}}", "{\"a\":{\"x\":1}}");
 }
 
+/* C87, 6.1, pitfall 6: the root is a container on the way, too. A document that comes or goes is a change for the
+ * readers of places that it does not have, unless its root is no container. */
+static void the_root_is_on_the_way(void **state) {
+    assert_triggered("doc#/a", "-", "{\"b\":1}");
+    assert_triggered("doc#/a", "{\"b\":1}", "-");
+    assert_triggered("doc#/a", "-", "{}");
+    assert_not_triggered("doc#/a", "-", "1");
+    assert_not_triggered("doc#/a", "{\"b\":1}", "{\"b\":2}");
+    assert_not_triggered("doc#/a", "{}", "{\"b\":1}");
+}
+
 /* C363, 6.1: reads follow links. A link that appears on the way leads elsewhere, whatever was there before. */
 static void a_link_that_appears_concerns_everything_below(void **state) {
     const char *link = "{\"a\":{\"$link\":{\"id\":\"target\"}}}";
@@ -420,6 +431,7 @@ int main(void) {
         S(a_scalar_has_no_fields),
         S(another_kind_concerns_everything_below),
         S(a_container_on_the_way_counts),
+        S(the_root_is_on_the_way),
         S(a_link_that_appears_concerns_everything_below),
         S(a_deep_change_concerns_its_ancestors),
         S(an_unrelated_branch_concerns_nobody),

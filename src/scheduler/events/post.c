@@ -170,6 +170,8 @@ static void naming_free(naming *n) {
 static void end_named(hd_status status, void *ctx) {
     naming *n = ctx;
     if (n->options.done) n->options.done(n->id, status, n->options.ctx);
+    /* An id that was used before is no fault: the event is there. */
+    else if (status && status != HD_EXISTS) runtime_refused(n->s->rt, n->stream, status);
     naming_free(n);
 }
 

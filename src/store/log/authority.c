@@ -52,8 +52,11 @@ typedef struct log_authority {
     outcome *waiting;    /* taken from the writer, not delivered */
     uint32_t next_item;  /* of the first */
     uint64_t folded;     /* the checkpoint's row, as last heard from the writer */
-    bool look;           /* others may have written */
+    uint64_t look_to;    /* others may have written up to this row; UINT64_MAX: up to any */
     uint64_t look_at_ns; /* when to look in any case; UINT64_MAX: when a notification comes */
+    bool look_waits;     /* no look before look_at_ns, whatever cause there is: see look_later */
+    bool look_asked;     /* the program has asked for a look: the next one is not put off */
+    bool expects;        /* rows may be there, or come soon, of which no notification tells */
     bool look_is_net;    /* that look is made only because a notification may be lost */
     uint64_t look_in_ns; /* after a write: how long until the next look, if there is one */
     bool follows;        /* has a row among the readers: pruning waits for us */
@@ -132,7 +135,7 @@ static void take_outcomes(log_authority *s) {
         assert(s->undecided >= o->items.count);
         s->undecided -= o->items.count;
     }
-    if (heard > s->client.position) s->look = true; /* a notification was lost */
+    if (heard > s->look_to) s->look_to = heard; /* a notification may be lost */
     if (folded != s->folded) client_trim(&s->client, folded);
     s->folded = folded;
 }
@@ -204,9 +207,11 @@ static hd_status deliver(log_authority *s) {
     return HD_OK;
 }
 
-/* `expected`: something was written that may not have been seen. */
+/* `expected`: rows may be there, or come soon, of which no notification tells. */
 static void plan_look(log_authority *s, uint64_t now, bool expected) {
     assert(s->look_in_ns >= LOOK_SOON_NS && s->look_in_ns < 2 * LOOK_LATER_NS);
+    /* A server tells of rows that can be seen. */
+    s->expects = expected && !s->client.store->optimistic;
     if (expected) {
         s->look_at_ns = now + s->look_in_ns;
         if (s->look_in_ns < LOOK_LATER_NS) s->look_in_ns *= 2;
@@ -236,11 +241,20 @@ static uint64_t net_until(const log_authority *s) {
     return s->writer && s->look_is_net ? writer_present_until(s->writer) : 0;
 }
 
+/* Whether a notification was for a row that we have not read. Rows up to the position have been read, many of them with
+ * the outcomes of our own commits, after the notification had come. */
+static bool has_heard(const log_authority *s) { return s->look_to > s->client.position; }
+
+/* Others have written, or may do so without a notification. */
+static bool has_cause_to_look(const log_authority *s) {
+    return has_heard(s) || (wake_watches(&s->wake) && !s->wake.armed);
+}
+
 static bool is_time_to_look(const log_authority *s, uint64_t now) {
     if (is_behind(s)) return true;
     if (s->in_flight) return false; /* their outcomes will tell of everything before them */
-    bool deaf = wake_watches(&s->wake) && !s->wake.armed;
-    return s->look || deaf || (now >= s->look_at_ns && now >= net_until(s));
+    if ((has_cause_to_look(s) || s->expects) && !s->look_waits) return true;
+    return now >= s->look_at_ns && now >= net_until(s);
 }
 
 /* Reads what is new. Where nothing has been heard there most often is nothing, and a backend may find that out at
@@ -249,7 +263,7 @@ static hd_status look_for_rows(log_authority *s) {
     log_store *store = s->client.store;
     bool any = true;
     hd_status status = HD_OK;
-    if (store->ops->has_after && !s->look && !is_behind(s))
+    if (store->ops->has_after && !has_heard(s) && !is_behind(s))
         status = store->ops->has_after(store, s->client.position, &any);
     return status || !any ? status : advance(s, UINT64_MAX);
 }
@@ -258,20 +272,29 @@ static hd_status look_for_rows(log_authority *s) {
 static hd_status look(log_authority *s) {
     uint64_t now = env_now_ns(&s->env);
     if (!is_time_to_look(s, now)) return HD_OK;
+    s->look_waits = s->look_asked = false;
     wake_arm(&s->wake); /* first, so that no write falls in between */
     bool expected = may_be_written(s);
     hd_status status = look_for_rows(s);
     plan_look(s, now, expected || status);
-    if (!status) s->look = false;
+    if (!status) s->look_to = 0;
     return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
 }
 
-/* After a turn no look is needed at once: the turn's outcome has brought all rows before its own, and a program that
- * commits again and again gets the later rows with the next outcome. */
+/* After a verdict no look is needed at once: the outcome has brought all rows before its own, and a program that
+ * commits again and again gets the later rows with the next outcome. On a file a look would also ask for the next
+ * notification, and our own next commit would cause that, in the middle of its sync. */
 static void look_later(log_authority *s) {
-    s->look = true;
+    bool named = has_heard(s) && s->look_to != UINT64_MAX; /* a row of another, which can be seen */
+    s->look_waits = has_cause_to_look(s) && !s->look_asked && !named;
+    if (!s->look_waits) return;
     s->look_in_ns = LOOK_SOON_NS;
     plan_look(s, env_now_ns(&s->env), true);
+}
+
+static void log_look(authority *a) {
+    self(a)->look_asked = true;
+    self(a)->look_waits = false;
 }
 
 static bool has_news(const log_authority *s) {
@@ -321,21 +344,25 @@ static hd_status be_patient(log_authority *s, hd_status status) {
 
 static hd_status poll_once(authority *a) {
     log_authority *s = self(a);
-    bool outcomes, written, turned = s->decided;
+    bool outcomes;
+    uint64_t written;
     wake_take(&s->wake, s->client.position, &outcomes, &written);
-    if (written) {
-        s->look = true;
-        s->look_in_ns = LOOK_SOON_NS;
-    }
-    if (check_name(s, written)) return HD_NOT_FOUND;
+    if (written > s->look_to) s->look_to = written;
+    if (written == UINT64_MAX) s->look_in_ns = LOOK_SOON_NS;
+    else if (written) s->look_waits = false; /* the row can be seen already */
+    if (check_name(s, written != 0)) return HD_NOT_FOUND;
     client_release(&s->client);
     log_flush(a);
     if (s->writer && (outcomes || s->decided)) take_outcomes(s);
     s->decided = false;
     s->retry_ns = 0;
+    /* Telling verdicts takes long, since their functions do what comes next. The writer is woken first, so that it
+     * works on the queued commits meanwhile. */
+    bool has_verdicts = s->waiting != NULL;
+    if (has_verdicts) log_start(a);
     hd_status status = deliver(s);
-    if (turned && !status && !is_behind(s)) look_later(s);
-    else if (!status) status = look(s);
+    if (has_verdicts) look_later(s);
+    if (!status) status = look(s);
     if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
     if (has_news(s)) report_position(s);
     log_flush(a); /* what a reload has held back */
@@ -375,7 +402,10 @@ bool log_authority_decided(const authority *a) {
     const log_authority *s = self(a);
     return !s->batch.length && (!s->writer || writer_idle(s->writer));
 }
-void log_authority_look(authority *a) { self(a)->look = true; }
+void log_authority_look(authority *a) {
+    self(a)->look_to = UINT64_MAX;
+    log_look(a);
+}
 struct fold_counts log_authority_folds(const authority *a) {
     return writer_folds(self(a)->writer);
 }
@@ -590,6 +620,7 @@ static const authority_ops log_ops = {
     .spaces = log_space_names,
     .checkpoint = log_checkpoint,
     .expect_loads = log_expect_loads,
+    .look = log_look,
     .is_in_log = log_is_in_log,
     .prune = log_prune,
     .vacuum = log_vacuum,

@@ -354,11 +354,13 @@ typedef struct log_backend {
     /* A descriptor that becomes readable when another process may have committed; -1: there is none,
      * and log/ looks at the store from time to time. Belongs to the connection. */
     int (*notify_fd)(log_store *s);
-    /* Asks to be told of the next commit, once. False: that is not possible any more, the descriptor is
-     * closed. Called before the log is read, so that no commit falls in between. */
+    /* Asks to be told of the next commit; a backend whose notifications name rows tells of all of them. False: that is
+     * not possible any more, the descriptor is closed. Called before the log is read, so that no commit falls in
+     * between. */
     bool (*notify_arm)(log_store *s);
-    /* The descriptor was readable: makes it unreadable again. Whether there may be rows after `position`. */
-    bool (*notify_take)(log_store *s, uint64_t position);
+    /* The descriptor was readable: makes it unreadable again. Returns the last row that a notification has named.
+     * UINT64_MAX: something was written, it is not known up to which row, and notify_arm is to be called again. */
+    uint64_t (*notify_take)(log_store *s);
     /* Whether any connection is in a write transaction now, or may be: it will commit without another notification. */
     bool (*is_being_written)(log_store *s);
 } log_backend;

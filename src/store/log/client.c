@@ -372,14 +372,31 @@ void client_release(client *c) {
     c->r->holding = false;
 }
 
-hd_status client_snapshot(client *c) {
+/* The transaction of a snapshot, if none is open. */
+static hd_status begin(client *c) {
     log_store *s = c->store;
     if (s->ops->in_transaction(s)) return HD_OK;
-    hd_status status = s->ops->begin_read(s);
+    c->has_checkpoint = false;
     c->r->holding = true;
-    if (!status) status = s->ops->get_number(s, LOG_CHECKPOINT, &c->checkpoint);
+    hd_status status = s->ops->begin_read(s);
     if (status) client_release(c);
+    return status;
+}
+
+/* Reads where the checkpoint is in the snapshot, once for each transaction. */
+static hd_status read_checkpoint(client *c) {
+    if (c->has_checkpoint) return HD_OK;
+    hd_status status = c->store->ops->get_number(c->store, LOG_CHECKPOINT, &c->checkpoint);
+    c->has_checkpoint = !status;
     return status == HD_NOT_FOUND ? HD_CORRUPT : status;
+}
+
+hd_status client_snapshot(client *c) {
+    hd_status status = begin(c);
+    if (status) return status;
+    status = read_checkpoint(c);
+    if (status) client_release(c);
+    return status;
 }
 
 /* The rows up to `until` that are told in one go. */
@@ -410,7 +427,8 @@ static hd_status advance_row(advance *g, const log_text *text) {
 static hd_status advance_next(void *ctx, const log_text *text, bool *stop) {
     advance *g = ctx;
     g->gap = text->row != g->c->position + 1;
-    hd_status status = g->gap ? HD_OK : advance_row(g, text);
+    hd_status status = read_checkpoint(g->c);
+    if (!status && !g->gap) status = advance_row(g, text);
     *stop = g->gap || g->own || g->c->position >= g->until;
     return status;
 }
@@ -418,7 +436,9 @@ static hd_status advance_next(void *ctx, const log_text *text, bool *stop) {
 static hd_status advance_rows(client *c, uint64_t until, bool *gap) {
     advance g = { .c = c, .until = until };
     if (c->position >= until) return HD_OK;
+    /* Postgres sends the rows and the checkpoint in one answer, so the checkpoint is not asked for before. */
     hd_status status = c->store->ops->read_after(c->store, c->position, advance_next, &g);
+    if (!status) status = read_checkpoint(c);
     /* The log ends before the checkpoint: the rows in between have been pruned. */
     bool short_of = c->position < until && !g.own && c->checkpoint > c->position;
     *gap = !status && (g.gap || short_of) && !SABOTAGED(c->store, LOG_LEAVE_OUT_GAP);
@@ -434,10 +454,11 @@ static void note_checkpoint(client *c) {
 hd_status client_advance(client *c, uint64_t until) {
     assert(!c->telling);
     client_release(c);
-    hd_status status = client_snapshot(c);
+    hd_status status = begin(c);
     if (status) return status;
     c->gap = c->torn;
     if (!c->gap) status = advance_rows(c, until, &c->gap);
+    if (!status) status = read_checkpoint(c);
     if (!status && !c->gap) note_checkpoint(c);
     return status;
 }

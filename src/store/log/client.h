@@ -30,6 +30,7 @@ typedef struct client {
     bool gap;         /* the rows behind the position are gone: client_reload is to be called */
     uint64_t telling; /* the row that is being told; 0: none */
     uint64_t checkpoint; /* of the snapshot, while a transaction is open */
+    bool has_checkpoint; /* `checkpoint` has been read in that transaction */
     tail tail;           /* documents changed since the checkpoint, up to the position */
     row_cache parsed;    /* rows after the checkpoint from which documents were loaded lately */
     memos memos;         /* of those rows; the ones at or below the checkpoint say nothing */

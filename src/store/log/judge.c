@@ -498,8 +498,9 @@ static bool takes_position(writer *w) {
 static hd_status attempt_inside(writer *w, outcome *o) {
     log_store *s = w->store;
     assert(s->ops->in_transaction(s));
-    /* An append behind rows that we have not read would be refused, and costs a sync all the same. */
-    w->abreast = !s->optimistic || w->behind || !w->known || w->there > w->row;
+    /* An append behind rows that we have not read would be refused, after it has waited for the other writer's sync.
+     * While others write there are such rows: others append them while we step aside (courtesy). */
+    w->abreast = !s->optimistic || w->behind || !w->known || w->there > w->row || w->courtesy;
     s->answers = w->there > w->own;
     s->contended = w->courtesy || w->races;
     hd_status status = w->abreast ? writer_catch_up(w) : HD_OK;

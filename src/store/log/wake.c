@@ -32,17 +32,19 @@ void wake_arm(wake *w) {
     if (!w->armed) w->notify_fd = -1; /* closed: the store is looked at from time to time */
 }
 
-void wake_take(wake *w, uint64_t position, bool *outcomes, bool *written) {
+void wake_take(wake *w, uint64_t position, bool *outcomes, uint64_t *written) {
     poller_event events[2];
-    *outcomes = *written = false;
+    *outcomes = false;
+    *written = 0;
     int n = poller_take(w->set, events, 2);
     for (int i = 0; i < n; i++) {
         if (events[i].fd == w->bell) {
             *outcomes = bell_take(w->bell);
         } else {
             assert(events[i].fd == w->notify_fd);
-            *written = w->store->ops->notify_take(w->store, position);
-            if (*written) w->armed = false;
+            uint64_t row = w->store->ops->notify_take(w->store);
+            if (row > position) *written = row;
+            if (row == UINT64_MAX) w->armed = false;
         }
     }
 }

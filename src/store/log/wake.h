@@ -28,9 +28,9 @@ void wake_watch(wake *w, log_store *store);
  * something, our own one too, so this is not called while our writer is at work. */
 void wake_arm(wake *w);
 
-/* Takes what has come: whether our writer has something, whether another process may have
- * committed rows after `position`. */
-void wake_take(wake *w, uint64_t position, bool *outcomes, bool *written);
+/* Takes what has come. `outcomes`: our writer has some. `written`: the store may have rows up to this one
+ * (log_backend.notify_take); 0: no notification was for a row after `position`. */
+void wake_take(wake *w, uint64_t position, bool *outcomes, uint64_t *written);
 
 static inline bool wake_watches(const wake *w) { return w->notify_fd >= 0; }
 

@@ -10,12 +10,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define POLL_NS UINT64_C(1000000000)
 /* A value of a column may have a gigabyte, with what stands around it. */
 #define TEXT_MAX ((size_t)512 << 20)
 
 bool postgres_is_address(const char *name) { return url_is_one(name); }
+
+hd_status postgres_refuse_misspelt(const char *name, hd_error *error) {
+    if (!url_is_misspelt(name) || access(name, F_OK) == 0) return HD_OK;
+    env_error(
+        error, HD_USAGE,
+        "this is no address of a store: write postgresql://user@host/database, or name a file");
+    return HD_USAGE;
+}
 
 /* ---- Connections --------------------------------------------------------------------------- */
 

@@ -81,6 +81,46 @@ static void clear_results(conn *c) {
     while (c->count) c->pq.PQclear(c->results[--c->count]);
 }
 
+/* What the SQLSTATE of a failed attempt to connect means, if another attempt would fail too: no such user or database,
+ * a wrong password. HD_OK: another attempt may succeed. */
+static hd_status status_of_refusal(const char *state) {
+    return !strncmp(state, "28", 2) || !strncmp(state, "3D", 2) ? HD_REJECTED
+           : !strncmp(state, "42501", 5)                        ? HD_READ_ONLY
+                                                                : HD_OK;
+}
+
+/* The SQLSTATE in a line of libpq's error message, "FATAL:  28P01: no such user"; NULL: the line has none. */
+static const char *state_in(const char *line, const char *end) {
+    for (const char *at = line; end - at >= 10; at++)
+        if (!memcmp(at, ":  ", 3) && !memcmp(at + 8, ": ", 2) &&
+            strspn(at + 3, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5)
+            return at + 3;
+    return NULL;
+}
+
+/* An attempt to connect has failed. libpq tells its SQLSTATE in the text of its error message only, and only if the
+ * message is verbose. What is kept of the message is the text without SQLSTATEs, and without the lines that follow the
+ * first of them, which name a place in the server's source code. An address may have several hosts: one that refuses
+ * for good decides, and what the message says of hosts before it, that were away, is left out. */
+static void fail_to_connect(conn *c) {
+    char words[4 * CONN_WORDS]; /* take_words keeps CONN_WORDS of it, without double spaces */
+    size_t n = 0;
+    bool has_state = false;
+    for (const char *line = c->pq.PQerrorMessage(c->c), *next; *line; line = next) {
+        const char *end = line + strcspn(line, "\n"), *state = state_in(line, end);
+        next = *end ? end + 1 : end;
+        if (state && !c->refused && (c->refused = status_of_refusal(state))) n = 0;
+        if (has_state && !state) continue;
+        has_state = has_state || state;
+        for (const char *at = line; at < next && n + 1 < sizeof words; at++) {
+            if (at == state) at += strlen("28P01: ");
+            words[n++] = *at;
+        }
+    }
+    words[n] = '\0';
+    fail(c, HD_BUSY, words);
+}
+
 /* The connection is gone, and everything that the server knew of it. */
 static void lose(conn *c) {
     if (c->c) {
@@ -185,7 +225,12 @@ static hd_status connect_within(conn *c, int ms) {
     c->c = start(c);
     if (!c->c) return c->broken = true, c->failure = HD_NOMEM;
     c->pq.PQsetNoticeProcessor(c->c, ignore_notice, NULL);
-    if (finish_connecting(c, ms) && set_up(c)) return HD_OK;
+    c->refused = HD_OK;
+    c->pq.PQsetErrorVerbosity(c->c, PQERRORS_VERBOSE);
+    bool connected = finish_connecting(c, ms);
+    c->pq.PQsetErrorVerbosity(c->c, PQERRORS_DEFAULT);
+    if (connected && set_up(c)) return HD_OK;
+    if (!connected) fail_to_connect(c);
     lose(c);
     return c->failure;
 }
@@ -206,7 +251,9 @@ hd_status conn_open(conn *c, const char *name, const hd_env *env, hd_error *erro
     if (!status) status = url_init(&c->url, name, env, error);
     if (status) return status;
     status = connect_within(c, CONNECT_MS);
-    if (status == HD_BUSY) status = HD_IO; /* it was not there before */
+    /* If the first attempt fails the address may be wrong, so the caller is told. A connection that is lost later is
+     * waited for. */
+    if (status == HD_BUSY) status = c->refused ? c->refused : HD_IO;
     if (status) env_error(error, status, "%s: %s", c->url.shown, c->words);
     return status;
 }

@@ -43,9 +43,12 @@ typedef struct conn {
     conn_mode mode;
     bool begun;  /* the server has a transaction, or will have with what is queued */
     bool broken; /* the connection was lost, or a statement failed, in the present transaction */
-    unsigned queued;   /* statements since the last sync */
-    size_t bytes;      /* of their parameters */
-    unsigned syncs;    /* sent, and not heard of */
+    unsigned queued; /* statements since the last sync */
+    size_t bytes;    /* of their parameters */
+    unsigned syncs;  /* sent, and not heard of */
+    /* Of the last attempt to connect: why the server refused it, if it would refuse the next one, too. HD_OK: the
+     * attempt succeeded, or the next one may. */
+    hd_status refused;
     uint64_t retry_ns; /* no attempt to connect before this */
     PGresult
         *results[CONN_RESULTS]; /* those with rows, of the statements that were last waited for */

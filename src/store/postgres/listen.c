@@ -68,7 +68,8 @@ static bool watch_fd(const pg_store *s, int fd) {
     return fd >= 0 && s->set >= 0 && poller_add(s->set, fd, POLLER_IN);
 }
 
-/* The socket of the present connection is the one that is watched; a closed one leaves by itself. */
+/* Watches the socket of the present connection. A connection that was lost and made anew has another socket; the closed
+ * one leaves the set by itself. If the socket is in the set already, watch_fd fails, and nothing is to be done. */
 static void watch_socket(pg_store *s) {
     if (s->conn.c) (void)watch_fd(s, s->conn.pq.PQsocket(s->conn.c));
 }
@@ -90,17 +91,17 @@ void pg_listen_close(pg_store *s) {
 
 int pg_notify_fd(log_store *s) { return pg_of(s)->set; }
 
-/* LISTEN stays in force, so there is nothing to ask for again. A connection that was lost and made anew has another
- * socket. */
+/* LISTEN stays in force, so there is nothing to ask for again. */
 bool pg_notify_arm(log_store *s) {
-    watch_socket(pg_of(s)); /* it fails where the socket is in the set already */
+    watch_socket(pg_of(s));
     return true;
 }
 
-bool pg_notify_take(log_store *s, uint64_t position) {
+uint64_t pg_notify_take(log_store *s) {
     conn *c = conn_of(s);
     if (c->heard_fd >= 0) (void)bell_take(c->heard_fd);
-    if (!c->c) return false;
-    if (!conn_hear(c)) return true; /* lost: whoever reads next finds out, and connects again */
-    return c->heard > position;
+    watch_socket(pg_of(s));
+    /* The connection is lost: the next read finds that out, and connects again. */
+    if (c->c && !conn_hear(c)) return UINT64_MAX;
+    return c->heard;
 }

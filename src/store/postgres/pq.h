@@ -25,6 +25,7 @@
     X(char *, PQerrorMessage, (const PGconn *))                                                    \
     X(int, PQsocket, (const PGconn *))                                                             \
     X(char *, PQuser, (const PGconn *))                                                            \
+    X(PGVerbosity, PQsetErrorVerbosity, (PGconn *, PGVerbosity))                                   \
     X(PQnoticeProcessor, PQsetNoticeProcessor, (PGconn *, PQnoticeProcessor, void *))              \
     X(char *, PQescapeIdentifier, (PGconn *, const char *, size_t))                                \
     X(void, PQfreemem, (void *))                                                                   \

@@ -35,7 +35,7 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                          "$1 - 1 and " SOFTLY " for key share on conflict (row) do nothing"
                          " returning set_config('synchronous_commit', $4, true)",
                          "nntt" },
-    /* At most some megabytes, but at least one row. */
+    /* About a slice of a checkpoint, but at least one row. */
     [PG_LOG_AFTER] = { "select row, hash, body from (select row, hash, body,"
                        " sum(octet_length(body)) over (order by row) - octet_length(body) as before"
                        " from (select * from log where row > $1 order by row limit " NUMBER(

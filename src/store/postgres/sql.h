@@ -77,6 +77,6 @@ extern const pg_statement pg_statements[PG_SQL_COUNT_];
 /* How many rows a listing fetches at once; how many rows of the log, and how many bytes before the last one. */
 #define PG_PORTION   500
 #define PG_LOG_ROWS  256
-#define PG_LOG_BYTES 4194304
+#define PG_LOG_BYTES 1048576
 
 #endif

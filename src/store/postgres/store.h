@@ -121,7 +121,7 @@ void pg_listen_open(pg_store *s);
 void pg_listen_close(pg_store *s);
 int pg_notify_fd(log_store *s);
 bool pg_notify_arm(log_store *s);
-bool pg_notify_take(log_store *s, uint64_t position);
+uint64_t pg_notify_take(log_store *s);
 /* A row was appended: notes that a NOTIFY is to be sent, after the append and outside of its transaction. */
 void pg_tell(pg_store *s, uint64_t row);
 bool pg_has_work(const log_store *s);

@@ -1,10 +1,12 @@
 /* url.c -- taking an address apart. libpq checks it; this file finds the schema, the password and what is shown. */
+#define _GNU_SOURCE
 #include "store/postgres/url.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char *after_scheme(const char *name) {
     static const char *const schemes[] = { "postgresql://", "postgres://" };
@@ -14,6 +16,21 @@ static const char *after_scheme(const char *name) {
 }
 
 bool url_is_one(const char *name) { return after_scheme(name) != NULL; }
+
+/* "password=", "password = ". */
+static bool has_password(const char *name) {
+    for (const char *at = name; (at = strcasestr(at, "password"));) {
+        at += strlen("password");
+        if (at[strspn(at, " \t")] == '=') return true;
+    }
+    return false;
+}
+
+bool url_is_misspelt(const char *name) {
+    if (url_is_one(name)) return false;
+    bool postgres = strncasecmp(name, "postgres", strlen("postgres")) == 0;
+    return strstr(name, "://") || (postgres && strstr(name, ":/")) || has_password(name);
+}
 
 /* A part of the address. */
 typedef struct span {
@@ -46,12 +63,15 @@ static const char *last_at_sign(const char *from, size_t length) {
 }
 
 /* Where the password between user and host begins and ends; length 0: there is none. One with a '/', '?' or '@'
- * in it that is not written as %2F, %3F or %40 makes the address wrong; it must not be shown all the same. */
+ * in it that is not written as %2F, %3F or %40 makes the address wrong; it must not be shown all the same. An '@' behind
+ * a '?' and a '=' belongs to a parameter, if there is another before the '?'. */
 static span user_password(const char *name) {
     const char *rest = after_scheme(name);
     assert(rest); /* url_is_one */
-    const char *end = last_at_sign(rest, strcspn(rest, "?"));
-    if (!end) end = last_at_sign(rest, strlen(rest));
+    const char *query = rest + strcspn(rest, "?"), *last = last_at_sign(rest, strlen(rest));
+    bool in_query = last && last > query && memchr(query, '=', (size_t)(last - query));
+    const char *end = in_query ? last_at_sign(rest, (size_t)(query - rest)) : last;
+    if (!end) end = last;
     const char *colon = end ? memchr(rest, ':', (size_t)(end - rest)) : NULL;
     return colon ? (span){ colon + 1, (size_t)(end - colon - 1) } : (span){ rest, 0 };
 }

@@ -19,6 +19,9 @@ typedef struct url {
 } url;
 
 bool url_is_one(const char *name);
+/* Whether a name that is no address was probably meant as one: it has "://" in it ("mysql://", " postgresql://"), begins
+ * with "postgres" and has ":/" in it, or has "password=" in it, as libpq's other form has ("host=db password=..."). */
+bool url_is_misspelt(const char *name);
 /* An address as it is shown: without passwords, cut where it is longer than `size` - 1. Never longer than it was. */
 void url_show(const char *name, char *out, size_t size);
 /* HD_USAGE: the schema has no name, or too long a one. HD_NOMEM. On failure there is nothing to free. */

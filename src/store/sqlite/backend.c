@@ -132,10 +132,9 @@ static hd_status sqlite_vacuum(log_store *s) { return file_exec(file_of(s), "vac
 
 static int sqlite_notify_fd(log_store *s) { return store_of(s)->watch.fd; }
 static bool sqlite_notify_arm(log_store *s) { return watch_arm(&store_of(s)->watch); }
-static bool sqlite_notify_take(log_store *s, uint64_t position) {
-    (void)position; /* the system does not tell what was written */
+static uint64_t sqlite_notify_take(log_store *s) {
     watch_take(&store_of(s)->watch);
-    return true;
+    return UINT64_MAX; /* the system does not tell what was written */
 }
 static bool sqlite_is_being_written(log_store *s) { return watch_sees_writing(file_of(s)->db); }
 

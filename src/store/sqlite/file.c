@@ -335,7 +335,9 @@ static hd_status refuse(const file *f, hd_status status, hd_error *error) {
     }
     bool placed = status != HD_READ_ONLY && status != HD_IO && status != HD_NOT_FOUND;
     const char *where = f->name && !placed ? misnamed(f->name) : NULL;
-    if (where) {
+    if (where) { /* not HD_IO, which is worth another try: such a name stays wrong */
+        if (is_directory(f->name)) status = HD_NOT_HEDDLE;
+        else if (status == HD_IO) status = HD_READ_ONLY;
         env_error(error, status, "%s %s", name, where);
         return status;
     }

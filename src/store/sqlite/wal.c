@@ -21,8 +21,10 @@ enum {
 };
 
 static int count_pages(void *ctx, sqlite3 *db, const char *name, int pages) {
+    wal *w = ctx;
     (void)db, (void)name;
-    ((wal *)ctx)->pages = pages;
+    if (pages < w->pages) w->room = 0; /* the WAL has begun anew, and SQLite may have cut it */
+    w->pages = pages;
     return SQLITE_OK;
 }
 
@@ -106,5 +108,8 @@ void wal_copy(wal *w, file *f) {
     }
     /* What a reader keeps from being copied is tried again when there is more. */
     w->copied = w->pages;
-    if (rc == SQLITE_OK && left == copied) w->pages = w->copied = 0;
+    if (rc == SQLITE_OK && left == copied) {
+        w->pages = w->copied = 0;
+        w->room = 0; /* the next commit may begin the WAL anew, and SQLite cut it */
+    }
 }

@@ -15,7 +15,7 @@
 typedef struct wal {
     int pages;          /* in use after the last commit */
     int copied;         /* of them when it was last copied into the file */
-    sqlite3_int64 room; /* bytes that the file is known to have */
+    sqlite3_int64 room; /* bytes that the file is known to have; 0: not known */
     bool restarting;    /* waits for readers to leave it: the busy handler gives up soon */
     uint64_t salt;      /* of the WAL into which this connection has written the file's id last */
     bool marked;        /* it has */
