@@ -98,6 +98,8 @@ static ev f_type(world *w, ev self, const ev *a, const call *c) {
         return raise_f(w, CLASS_TypeError, "type() takes no keyword arguments");
     if (c->count != 1 || c->named)
         return raise_f(w, CLASS_TypeError, "type() takes 1 or 3 arguments");
+    if (a[0].kind == EV_TYPE && class_may_have_metaclass(w->classes, (uint32_t)a[0].i))
+        return raise_f(w, CLASS_Unsupported, "the class of a class of the program");
     return ev_type(ev_class(a[0]));
 }
 
@@ -164,9 +166,11 @@ static ev f_pow(world *w, ev self, const ev *a, const call *c) {
     if (!arg_given(a[2]) || a[2].kind == EV_NONE) return ev_binary(w, BINARY_POW, a[0], a[1]);
     if (ev_is_int(a[0]) && ev_is_int(a[1]) && ev_is_int(a[2]))
         return arith_pow_mod(w, a[0].i, a[1].i, a[2].i);
-    if (a[0].kind == EV_FLOAT || a[1].kind == EV_FLOAT || a[2].kind == EV_FLOAT)
+    if (a[0].kind == EV_FLOAT || a[1].kind == EV_FLOAT || a[2].kind == EV_FLOAT) {
+        for (int i = 0; i < 3; i++) raise_note_class(w, a[i]);
         return raise_f(w, CLASS_TypeError,
                        "pow() 3rd argument not allowed unless all arguments are integers");
+    }
     return raise_f(w, CLASS_TypeError,
                    "unsupported operand type(s) for ** or pow(): '%s', '%s', '%s'",
                    type_name(w, a[0]), type_name(w, a[1]), type_name(w, a[2]));
@@ -370,7 +374,7 @@ static ev f_int(world *w, ev self, const ev *a, const call *c) {
         if (base != 0 && (base < 2 || base > 36))
             return raise_f(w, CLASS_ValueError, "int() base must be >= 2 and <= 36, or 0");
         if (!ev_is_text(a[0]))
-            return raise_f(w, CLASS_TypeError, "int() can't convert non-string with explicit base");
+            return raise_about(w, a[0], "int() can't convert non-string with explicit base");
         return int_of_text(w, a[0], base);
     }
     if (!arg_given(a[0])) return ev_int(0);
@@ -414,8 +418,9 @@ static ev f_bytes(world *w, ev self, const ev *a, const call *c) {
         return ev_fail();
     if (arg_given(a[1]) || arg_given(a[2])) {
         if (!arg_given(a[0]) || a[0].kind != EV_STR)
-            return raise_f(w, CLASS_TypeError, "%s without a string argument",
-                           arg_given(a[1]) ? "encoding" : "errors");
+            return raise_about(w, a[0],
+                               arg_given(a[1]) ? "encoding without a string argument"
+                                               : "errors without a string argument");
         return text_encode(w, a[0], a[1], a[2]);
     }
     if (!arg_given(a[0])) return w->empty_bytes;
@@ -424,6 +429,8 @@ static ev f_bytes(world *w, ev self, const ev *a, const call *c) {
         return raise_f(w, CLASS_TypeError, "string argument without an encoding");
     if (ev_is_int(a[0])) {
         if (a[0].i < 0) return raise_f(w, CLASS_ValueError, "negative count");
+        if (a[0].i > INT64_MAX - 33) /* with the head of CPython's object */
+            return raise_f(w, CLASS_OverflowError, "byte string is too large");
         if (a[0].i > (int64_t)WORLD_COUNT_MAX) return w->failure = FAILURE_MEMORY, ev_fail();
         text_builder b = write_text(w);
         write_fill(&b, 0, (size_t)a[0].i);
@@ -518,6 +525,14 @@ static ev f_method(world *w, ev self, const ev *a, const call *c) {
     return method_exists(w, a[0], a[1]) ? ev_none() : ev_fail();
 }
 
+/* heddle.raise(exception): a compiler writes it where an expression is to raise an exception, such as one that a task
+ * has kept. */
+static ev f_raise(world *w, ev self, const ev *a, const call *c) {
+    ARGUMENTS;
+    if (a[0].kind == EV_EXC) return raise_exc(w, a[0]);
+    return raise_f(w, CLASS_TypeError, "exceptions must derive from BaseException");
+}
+
 const function builtins[] = {
     ONE(abs),
     ONE(all),
@@ -547,6 +562,7 @@ const function builtins[] = {
     ONE(oct),
     ONE(ord),
     { "pow", f_pow, CALL_KEYWORDS, 2, 3, 0, { "base", "exp", "mod" } },
+    { "heddle.raise", f_raise, CALL_PLACES, 1, 1, 0, { 0 } },
     { "heddle.random", f_random, CALL_PLACES, 0, 0, 0, { 0 } },
     PLACES(range, 1, 3),
     ONE(repr),

@@ -12,6 +12,8 @@ const function *methods_of(uint32_t kind);
 ev call_method(world *w, ev self, ev name, const call *c);
 /* x.name. A method that is not called is Unsupported: CPython would give a bound method. */
 ev read_attribute(world *w, ev v, ev name);
+/* x.name = value; value EV_UNBOUND: del x.name. A method of a built-in class is read-only. */
+bool write_attribute(world *w, ev v, ev name, ev value);
 /* Whether call_method would find it; else AttributeError. */
 bool method_exists(world *w, ev self, ev name);
 /* Calls a built-in function by its place in the table. */

@@ -84,6 +84,16 @@ ev read_attribute(world *w, ev v, ev name) {
                    (const char *)name.text->data);
 }
 
+bool write_attribute(world *w, ev v, ev name, ev value) {
+    if (is_method(v, name) && !(ev_flags(w->classes, v) & CLASS_PARTIAL)) {
+        raise_f(w, CLASS_AttributeError, "'%s' object attribute '%.*s' is read-only",
+                class_shown(class_of(w->classes, ev_class(v))), (int)name.text->count,
+                (const char *)name.text->data);
+        return false;
+    }
+    return value.kind == EV_UNBOUND ? attr_delete(w, v, name) : attr_set(w, v, name, value);
+}
+
 bool method_exists(world *w, ev self, ev name) {
     return is_method(self, name) || self.kind == EV_TYPE || !ev_failed(attr_get(w, self, name));
 }
@@ -212,8 +222,8 @@ static ev make_record(world *w, uint32_t class_, const call *c) {
     ev fields[256];
     if (info->fields_count > 256)
         return raise_f(w, CLASS_Unsupported, "classes with more than 256 fields");
-    if (c->count > info->fields_count) return too_many(w, info, c->count);
     if (!bind_fields(w, info, c, fields)) return ev_fail();
+    if (c->count > info->fields_count) return too_many(w, info, c->count);
     for (uint32_t i = 0; i < info->required; i++)
         if (!arg_given(fields[i])) return missing_fields(w, info, fields);
     for (uint32_t i = 0; i < info->fields_count; i++)

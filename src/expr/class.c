@@ -166,6 +166,12 @@ bool class_is(const classes *c, uint32_t id, uint32_t base) {
     }
 }
 
+bool class_may_have_metaclass(const classes *c, uint32_t id) {
+    const class_info *info = class_of(c, id);
+    if (id < CLASS_BUILTIN_COUNT) return id == CLASS_Enum;
+    return info->kind == CLASS_ENUM || (info->flags & (CLASS_PARTIAL | CLASS_NAMED));
+}
+
 /* ---- Of a value -------------------------------------------------------------------------- */
 
 static uint32_t iter_class(const iter *it) {

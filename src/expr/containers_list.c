@@ -22,8 +22,7 @@ static bool index_bound(world *w, ev v, int64_t count, int64_t otherwise, int64_
     *out = otherwise;
     if (!arg_given(v)) return true;
     if (!ev_is_int(v)) {
-        (void)type_name(w, v); /* its class may have an __index__: then Unsupported */
-        raise_f(w, CLASS_TypeError, "slice indices must be integers or have an __index__ method");
+        raise_about(w, v, "slice indices must be integers or have an __index__ method");
         return false;
     }
     *out = v.i < 0 ? (v.i + count < 0 ? 0 : v.i + count) : v.i;

@@ -215,8 +215,17 @@ static ev decode_range(decoder *d, hd_value from) {
                     hd_value_as_int(hd_value_index(parts, 1), 0), step);
 }
 
+static bool decode_place(decoder *d, exc *e, hd_value place) {
+    hd_value names = hd_value_at(place, "$tuple");
+    const char *function = hd_value_as_text(hd_value_index(names, 0), NULL);
+    const char *node = hd_value_as_text(hd_value_index(names, 1), NULL);
+    if (!function || !node) return refuse(d, "\"raised\" names a function and a node"), false;
+    return raise_note_place(d->w, e, function, node);
+}
+
 static ev decode_error(decoder *d, hd_value from) {
     uint32_t class_;
+    hd_value place = hd_value_at(from, "raised");
     hd_value attrs = hd_value_at(from, "attrs"), cause = hd_value_at(from, "cause");
     if (!find_error_class(d, from, "$error", &class_)) return ev_fail();
     ev items = decode_list(d, hd_value_at(from, "args"));
@@ -238,6 +247,7 @@ static ev decode_error(decoder *d, hd_value from) {
         out.exc->cause = inner;
         world_ref(inner);
     }
+    if (hd_value_exists(place) && !decode_place(d, out.exc, place)) return ev_fail();
     return out;
 }
 
@@ -306,38 +316,41 @@ typedef struct form {
     const char *tag;
     hd_kind kind;
     const char *beside[5]; /* the keys that may stand beside the tag; NULL behind the last */
-    bool any;              /* any key may stand beside the tag */
+    const char *stored; /* the key that may stand there only in an instance's document; or NULL */
+    bool any;           /* any key may stand beside the tag */
     ev (*decode)(decoder *d, hd_value from);
 } form;
 
 static const form forms[] = {
-    { "$record", HD_KIND_STRING, { 0 }, true, decode_record },
-    { "$tuple", HD_KIND_ARRAY, { "class" }, false, decode_tuple },
+    { "$record", HD_KIND_STRING, { 0 }, NULL, true, decode_record },
+    { "$tuple", HD_KIND_ARRAY, { "class" }, NULL, false, decode_tuple },
     { "$error",
       HD_KIND_STRING,
       { "args", "attrs", "bases", "cause", "message" },
+      "raised",
       false,
       decode_error },
-    { "$enum", HD_KIND_STRING, { "name", "value" }, false, decode_enum },
-    { "$range", HD_KIND_ARRAY, { 0 }, false, decode_range },
-    { "$ref", HD_KIND_INT, { 0 }, false, decode_ref },
-    { "$str", HD_KIND_ARRAY, { 0 }, false, decode_points },
-    { "$type", HD_KIND_STRING, { "bases" }, false, decode_type },
-    { "$set", HD_KIND_ARRAY, { 0 }, false, decode_set },
-    { "$dict", HD_KIND_ARRAY, { 0 }, false, decode_pairs },
+    { "$enum", HD_KIND_STRING, { "name", "value" }, NULL, false, decode_enum },
+    { "$range", HD_KIND_ARRAY, { 0 }, NULL, false, decode_range },
+    { "$ref", HD_KIND_INT, { 0 }, NULL, false, decode_ref },
+    { "$str", HD_KIND_ARRAY, { 0 }, NULL, false, decode_points },
+    { "$type", HD_KIND_STRING, { "bases" }, NULL, false, decode_type },
+    { "$set", HD_KIND_ARRAY, { 0 }, NULL, false, decode_set },
+    { "$dict", HD_KIND_ARRAY, { 0 }, NULL, false, decode_pairs },
 };
 
-static bool has_form(const form *f, hd_value from) {
+static bool has_form(const decoder *d, const form *f, hd_value from) {
     size_t known = 1;
     if (hd_value_kind(hd_value_at(from, f->tag)) != f->kind) return false;
     for (size_t i = 0; i < 5 && f->beside[i]; i++)
         known += hd_value_exists(hd_value_at(from, f->beside[i]));
+    if (d->find && f->stored) known += hd_value_exists(hd_value_at(from, f->stored));
     return f->any || known == hd_value_count(from);
 }
 
 static ev decode_object_form(decoder *d, hd_value from) {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (has_form(&forms[i], from)) return forms[i].decode(d, from);
+        if (has_form(d, &forms[i], from)) return forms[i].decode(d, from);
     ev out = dict_new(d->w, EV_DICT);
     return ev_failed(out) || !fill_names(d, out.dict, from, false) ? ev_fail() : out;
 }

@@ -198,6 +198,8 @@ static hd_value encode_error(encoder *e, ev v) {
     if (v.o->class_ >= CLASS_BUILTIN_COUNT)
         out = hd_object_set(e->pool, out, "bases", encode_bases(e, v.o->class_));
     if (x->cause.kind == EV_EXC) out = hd_object_set(e->pool, out, "cause", encode(e, x->cause));
+    if (e->number && x->raised.kind == EV_TUPLE)
+        out = hd_object_set(e->pool, out, "raised", encode(e, x->raised));
     return out;
 }
 

@@ -11,7 +11,8 @@
  *     record                             {"$record": "Item", field: value, ...}, "$keys" as in a dict
  *     exception                          {"$error": "ValueError", "message": str, "args": [...],
  *                                        "attrs": {...}, "cause": {...}}; of a class of the program also
- *                                        "bases", the classes above it to the first built-in one
+ *                                        "bases", the classes above it to the first built-in one; in an
+ *                                        instance's document "raised", the function and node that raised it
  *     enum                               {"$enum": "Color", "name": "RED", "value": 1}
  *     class                              {"$type": "int"}
  *     object by number                   {"$ref": 17}, see below

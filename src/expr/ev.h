@@ -142,11 +142,10 @@ typedef struct range {
 
 typedef struct exc {
     obj head;
-    ev args;  /* a tuple */
-    ev attrs; /* a dict of further attributes, or None */
-    ev cause; /* an exception, or None */
-    const void
-        *raised_at; /* for the workflow that runs: where it was raised first; NULL: not said */
+    ev args;   /* a tuple */
+    ev attrs;  /* a dict of further attributes, or None */
+    ev cause;  /* an exception, or None */
+    ev raised; /* where a workflow raised it first: a tuple of two str, function and node; or None */
 } exc;
 
 typedef struct enumer {

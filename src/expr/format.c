@@ -45,22 +45,23 @@ static bool refuse_thousands(world *w, uint32_t separator, uint32_t type) {
     return false;
 }
 
-static ev refuse_type(world *w, ev v, uint32_t type) {
+/* `object`: what was to be formatted. */
+static ev refuse_type(world *w, ev object, uint32_t type) {
     if (type > 32 && type < 128)
         return raise_f(w, CLASS_ValueError, "Unknown format code '%c' for object of type '%s'",
-                       (char)type, type_name(w, v));
+                       (char)type, type_name(w, object));
     return raise_f(w, CLASS_ValueError, "Unknown format code '\\x%x' for object of type '%s'", type,
-                   type_name(w, v));
+                   type_name(w, object));
 }
 
-static bool refuse_spec(world *w, const text *t, ev v) {
+static bool refuse_spec(world *w, const text *t, ev object) {
     char shown[600];
     size_t n = 0;
     for (uint32_t i = 0; i < t->count && n < sizeof shown - 5; i++)
         n += utf8_put((uint8_t *)shown + n, text_at(t, i));
     shown[n] = 0;
     raise_f(w, CLASS_ValueError, "Invalid format specifier '%s' for object of type '%s'", shown,
-            type_name(w, v));
+            type_name(w, object));
     return false;
 }
 
@@ -125,7 +126,7 @@ static bool thousands_fit(world *w, const format_spec *s) {
     return refuse_thousands(w, s->thousands, s->type);
 }
 
-static bool read_spec(world *w, const text *t, ev v, uint32_t type, uint32_t align,
+static bool read_spec(world *w, const text *t, ev object, uint32_t type, uint32_t align,
                       format_spec *s) {
     *s = (format_spec){ .fill = ' ', .align = align, .type = type, .width = -1, .precision = -1 };
     uint32_t at = read_flags(t, s, align), n = t->count;
@@ -136,7 +137,7 @@ static bool read_spec(world *w, const text *t, ev v, uint32_t type, uint32_t ali
         if ((s->precision = format_number(w, t, &at, n)) == -2) return false;
         if (s->precision < 0) return refuse(w, "Format specifier missing precision");
     }
-    if (n - at > 1) return refuse_spec(w, t, v);
+    if (n - at > 1) return refuse_spec(w, t, object);
     if (n - at == 1) s->type = text_at(t, at);
     return thousands_fit(w, s);
 }
@@ -226,10 +227,10 @@ static ev put_text(world *w, const format_spec *s, const text *t, uint32_t count
     return write_str(&b);
 }
 
-static ev format_str(world *w, ev v, const text *spec) {
+static ev format_str(world *w, ev v, const text *spec, ev object) {
     format_spec s;
-    if (!read_spec(w, spec, v, 's', '<', &s)) return ev_fail();
-    if (s.type != 's') return refuse_type(w, v, s.type);
+    if (!read_spec(w, spec, object, 's', '<', &s)) return ev_fail();
+    if (s.type != 's') return refuse_type(w, object, s.type);
     if (s.sign)
         return refuse(w, s.sign == ' ' ? "Space not allowed in string format specifier"
                                        : "Sign not allowed in string format specifier"),
@@ -345,25 +346,26 @@ static bool is_one_of(uint32_t type, const char *types) {
     return type < 128 && type && strchr(types, (int)type);
 }
 
-static ev format_number_value(world *w, ev v, const text *spec) {
+static ev format_number_value(world *w, ev v, const text *spec, ev object) {
     format_spec s;
     bool whole = v.kind != EV_FLOAT;
-    if (!read_spec(w, spec, v, whole ? 'd' : 0, '>', &s)) return ev_fail();
+    if (!read_spec(w, spec, object, whole ? 'd' : 0, '>', &s)) return ev_fail();
     if (whole && is_one_of(s.type, "bcdoxXn")) return format_int(w, v, &s);
     if (is_one_of(s.type, "eEfFgG%") || (!whole && (s.type == 0 || s.type == 'n')))
         return format_float(w, whole ? (double)v.i : v.d, &s);
-    return refuse_type(w, v, s.type);
+    return refuse_type(w, object, s.type);
 }
 
 ev ev_format(world *w, ev v, ev spec) {
     assert(spec.kind == EV_STR);
     if (spec.text->count == 0) return ev_str(w, v);
-    if (v.kind == EV_STR) return format_str(w, v, spec.text);
-    if (ev_is_number(v)) return format_number_value(w, v, spec.text);
-    if (ev_flags(w->classes, v) & CLASS_BARE_TEXT) return ev_format(w, v.enumer->value, spec);
+    /* A member of an IntEnum is formatted as its value; complaints name its own class. */
+    ev plain = ev_flags(w->classes, v) & CLASS_BARE_TEXT ? v.enumer->value : v;
+    if (plain.kind == EV_STR) return format_str(w, plain, spec.text, v);
+    if (ev_is_number(plain)) return format_number_value(w, plain, spec.text, v);
     if (v.kind == EV_ENUM) {
         ev t = ev_str(w, v);
-        return ev_failed(t) ? t : format_str(w, t, spec.text);
+        return ev_failed(t) ? t : format_str(w, t, spec.text, t);
     }
     return raise_f(w, CLASS_TypeError, "unsupported format string passed to %s.__format__",
                    v.kind == EV_TYPE ? "type" : type_name(w, v));

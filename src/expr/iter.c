@@ -58,7 +58,7 @@ ev iter_of(world *w, ev v) {
         if (!ev_failed(it)) it.iter->end = ev_length(w, v);
         return it;
     }
-    return raise_f(w, CLASS_TypeError, "'%s' object is not iterable", type_name(w, v));
+    return raise_f(w, CLASS_TypeError, "'%s' object is not iterable", type_name_iterated(w, v));
 }
 
 ev iter_back(world *w, ev v) {

@@ -91,7 +91,8 @@ static bool is_iterable(ev v) {
 /* [*v, ...] */
 static bool extend(world *w, ev l, ev v) {
     if (is_iterable(v)) return list_extend(w, l.list, v);
-    raise_f(w, CLASS_TypeError, "Value after * must be an iterable, not %s", type_name(w, v));
+    raise_f(w, CLASS_TypeError, "Value after * must be an iterable, not %s",
+            type_name_iterated(w, v));
     return false;
 }
 
@@ -105,7 +106,8 @@ static bool merge(world *w, ev d, ev v) {
 /* The elements, last first, from `at` on. */
 static bool unpack(world *w, ev v, uint32_t count, ev *at) {
     if (!is_iterable(v))
-        return raise_f(w, CLASS_TypeError, "cannot unpack non-iterable %s object", type_name(w, v)),
+        return raise_f(w, CLASS_TypeError, "cannot unpack non-iterable %s object",
+                       type_name_iterated(w, v)),
                false;
     ev it = iter_of(w, v), extra;
     if (ev_failed(it)) return false;
@@ -126,7 +128,8 @@ static bool unpack(world *w, ev v, uint32_t count, ev *at) {
 /* before, *rest, after: last first. */
 static bool unpack_rest(world *w, ev v, uint32_t before, uint32_t after, ev *at) {
     if (!is_iterable(v))
-        return raise_f(w, CLASS_TypeError, "cannot unpack non-iterable %s object", type_name(w, v)),
+        return raise_f(w, CLASS_TypeError, "cannot unpack non-iterable %s object",
+                       type_name_iterated(w, v)),
                false;
     ev all = iter_list(w, v);
     if (ev_failed(all)) return false;
@@ -233,7 +236,7 @@ static bool star_args(machine *m, const insn *i, ev l, ev v) {
     char name[160];
     if (is_iterable(v)) return list_extend(m->w, l.list, v);
     raise_f(m->w, CLASS_TypeError, "%s() argument after * must be an iterable, not %s",
-            callee(m, i, name), type_name(m->w, v));
+            callee(m, i, name), type_name_iterated(m->w, v));
     return false;
 }
 
@@ -434,10 +437,10 @@ static ev run(machine *m, uint32_t pc, uint32_t *resume) {
             break;
         case CODE_ATTR: REPLACE(1, read_attribute(w, sp[-1], constants[i->b])); break;
         case CODE_SET_ATTR: /* value, object */
-            TRY(attr_set(w, sp[-1], constants[i->b], sp[-2]));
+            TRY(write_attribute(w, sp[-1], constants[i->b], sp[-2]));
             sp -= 2;
             break;
-        case CODE_DELETE_ATTR: TRY(attr_delete(w, *--sp, constants[i->b])); break;
+        case CODE_DELETE_ATTR: TRY(write_attribute(w, *--sp, constants[i->b], ev_unbound())); break;
         case CODE_UNPACK:
             v = *--sp;
             m->sp = sp + i->b; /* a generator runs above what it has filled */

@@ -368,7 +368,7 @@ static ev float_fromhex(world *w, ev self, const ev *a, const call *c) {
     hex_number h;
     (void)self, (void)c;
     if (a[0].kind != EV_STR)
-        return raise_f(w, CLASS_TypeError, "bad argument type for built-in operation");
+        return raise_about(w, a[0], "bad argument type for built-in operation");
     size_t n = plain_text(a[0], t, sizeof t), at = 0;
     if (n == SIZE_MAX) n = 0;
     double sign = n && t[0] == '-' ? -1 : 1, d;

@@ -294,15 +294,14 @@ static hd_value own_function(parser *p, hd_value callee) {
     return chars && function_find(builtins, chars, length) ? name : NONE;
 }
 
-static hd_value call_of(parser *p, const char *where, hd_value callee, bool alone) {
+static hd_value call_of(parser *p, const char *where, hd_value callee) {
     arguments a = call_arguments(p);
     hd_value form, own = own_function(p, callee);
     if (hd_value_exists(own)) {
         form = form_of(p, "call", own, a.args, NONE);
     } else if (is_form(callee, "attr")) {
         form = form_of(p, "method", hd_value_index(callee, 1), hd_value_index(callee, 2), a.args);
-    } else if (alone &&
-               (is_form(callee, "name") || is_form(callee, "type") || is_form(callee, "func"))) {
+    } else if (is_form(callee, "name") || is_form(callee, "type") || is_form(callee, "func")) {
         hd_value name = hd_value_index(callee, 1);
         size_t length;
         const char *chars = hd_value_text(name, &length);
@@ -379,12 +378,11 @@ static hd_value class_function(parser *p, hd_value e) {
 
 static hd_value primary(parser *p) {
     const char *where = p->now.at;
-    bool alone = p->now.kind == TOKEN_NAME;
     hd_value e = atom(p);
-    for (uint32_t links = 0; !p->status; links++, alone = false) {
+    for (uint32_t links = 0; !p->status; links++) {
         if (links > PARSE_DEPTH_MAX)
             return parser_fail(p, p->now.at, HD_LIMIT, "nested more than %d deep", PARSE_DEPTH_MAX);
-        if (parser_take(p, "(")) e = call_of(p, where, e, alone);
+        if (parser_take(p, "(")) e = call_of(p, where, e);
         else if (parser_take(p, "[")) e = subscript(p, class_function(p, e));
         else if (parser_take(p, ".")) e = attribute(p, class_function(p, e));
         else break;

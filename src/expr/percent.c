@@ -31,6 +31,11 @@ static bool refuse(world *w, uint32_t class_, const char *message) {
     return false;
 }
 
+/* A member of an IntEnum is its value here. */
+static bool refuse_args(const percent *p, const char *message) {
+    return raise_about(p->w, ev_bare(p->args), message), false;
+}
+
 static bool next_arg(percent *p, ev *out) {
     if (p->one) {
         p->one = false;
@@ -48,8 +53,7 @@ static bool next_arg(percent *p, ev *out) {
 
 /* A value of list, bytes or range counts as a mapping in CPython, and fails there. */
 static bool look_up(percent *p, ev key) {
-    if (p->mapping.kind == EV_UNBOUND)
-        return refuse(p->w, CLASS_TypeError, "format requires a mapping");
+    if (p->mapping.kind == EV_UNBOUND) return refuse_args(p, "format requires a mapping");
     if (p->mapping.kind != EV_DICT) {
         raise_f(p->w, CLASS_TypeError, "%s indices must be integers or slices, not str",
                 p->mapping.kind == EV_BYTES ? "byte" : type_name(p->w, p->mapping));
@@ -70,8 +74,7 @@ static bool read_key(percent *p, ev whole) {
         if (c == ')') depth--;
         if (c == '(') depth++;
     }
-    if (p->mapping.kind == EV_UNBOUND)
-        return refuse(p->w, CLASS_TypeError, "format requires a mapping");
+    if (p->mapping.kind == EV_UNBOUND) return refuse_args(p, "format requires a mapping");
     if (depth > 0) return refuse(p->w, CLASS_ValueError, "incomplete format key");
     ev key = text_part(p->w, whole, start, p->at - 1 - start);
     return !ev_failed(key) && look_up(p, key);
@@ -97,7 +100,7 @@ static bool read_size(percent *p, field *f, int64_t limit, const char *too_big, 
         ev v;
         p->at++;
         if (!next_arg(p, &v)) return false;
-        if (!ev_is_int(v)) return refuse(p->w, CLASS_TypeError, "* wants int");
+        if (!ev_is_int(v)) return raise_about(p->w, v, "* wants int"), false;
         bool back = v.i < 0 && out == &f->width; /* a negative width is one on the left */
         if (back) f->left = true;
         *out = back ? -(v.i + (v.i == INT64_MIN)) : v.i < 0 ? 0 : v.i;
@@ -212,7 +215,7 @@ static bool put_char(percent *p, const field *f, ev v) {
         if (ev_failed(v)) return false;
     }
     if (v.kind != EV_STR || v.text->count != 1)
-        return refuse(p->w, CLASS_TypeError, "%c requires int or char");
+        return raise_about(p->w, v, "%c requires int or char"), false;
     put_padded(p, f, 0, "", v.text, 1, false);
     return true;
 }
@@ -274,8 +277,7 @@ static bool put_all(percent *p, ev format) {
     }
     bool left = p->one || (p->args.kind == EV_TUPLE && !p->keyed && p->next < p->args.tuple->count);
     if (left && p->mapping.kind == EV_UNBOUND)
-        return refuse(p->w, CLASS_TypeError,
-                      "not all arguments converted during string formatting");
+        return refuse_args(p, "not all arguments converted during string formatting");
     return true;
 }
 

@@ -8,10 +8,19 @@
 
 #define MESSAGE_MAX 1000
 
-const char *type_name(world *w, ev v) {
+void raise_note_class(world *w, ev v) {
     if (v.kind == EV_TYPE && v.i >= CLASS_BUILTIN_COUNT) w->own_class = (uint32_t)v.i;
     if (ev_flags(w->classes, v) & CLASS_OWN) w->own_class = v.o->class_;
+}
+
+const char *type_name(world *w, ev v) {
+    raise_note_class(w, v);
     return class_shown(class_of(w->classes, ev_class(v)));
+}
+
+const char *type_name_iterated(world *w, ev v) {
+    return ev_is_number(ev_bare(v)) ? class_shown(class_of(w->classes, ev_class(v)))
+                                    : type_name(w, v);
 }
 
 ev exc_new(world *w, uint32_t class_, ev args) {
@@ -20,8 +29,7 @@ ev exc_new(world *w, uint32_t class_, ev args) {
     if (!e) return ev_fail();
     e->head.class_ = (uint16_t)class_;
     e->args = args;
-    e->attrs = e->cause = ev_none();
-    e->raised_at = NULL;
+    e->attrs = e->cause = e->raised = ev_none();
     world_ref(args);
     return ev_of(e);
 }
@@ -68,6 +76,11 @@ ev raise_f(world *w, uint32_t class_, const char *format, ...) {
     return raise_message(w, class_, message, length);
 }
 
+ev raise_about(world *w, ev v, const char *message) {
+    raise_note_class(w, v);
+    return raise_f(w, CLASS_TypeError, "%s", message);
+}
+
 ev raise_own(world *w, uint32_t class_, const char *what) {
     char message[MESSAGE_MAX + 1];
     const char *name = class_shown(class_of(w->classes, class_));
@@ -78,6 +91,18 @@ ev raise_own(world *w, uint32_t class_, const char *what) {
                  "constructor that copies it, as Decimal(x) does, or do it in an action",
                  what, name);
     return raise_message(w, CLASS_Unsupported, message, length);
+}
+
+bool raise_note_place(world *w, exc *e, const char *function, const char *node) {
+    size_t most = lift_limit(w);
+    ev f = text_of_utf8(w, function, strlen(function)), n = text_of_utf8(w, node, strlen(node));
+    ev place = ev_failed(f) || ev_failed(n) ? ev_fail() : tuple_pair(w, f, n);
+    w->bytes_most = most;
+    if (ev_failed(place)) return false;
+    world_ref(place);
+    world_unref(w, e->raised);
+    e->raised = place;
+    return true;
 }
 
 ev raise_memory(world *w) {

@@ -32,9 +32,21 @@ static inline bool raise_is_pending(const world *w) {
 /* A new exception with these arguments (a tuple). */
 ev exc_new(world *w, uint32_t class_, ev args);
 
-/* The name of a value's class, for the message of the TypeError that is raised next. If the operators of the class are
- * code of the program, that exception becomes Unsupported, because CPython might have an answer. */
+/* Notes where a workflow has raised it. False: no memory. */
+bool raise_note_place(world *w, exc *e, const char *function, const char *node);
+
+/* The TypeError that is raised next becomes Unsupported if operators of the value's class are code of the program,
+ * because CPython might have an answer. */
+void raise_note_class(world *w, ev v);
+
+/* The name of a value's class, for the message of the TypeError that is raised next; does raise_note_class. */
 const char *type_name(world *w, ev v);
+
+/* The same for a TypeError that says that `v` is not iterable. A member of an IntEnum never is. */
+const char *type_name_iterated(world *w, ev v);
+
+/* TypeError about `v` whose message does not name its class; Unsupported under the same condition. */
+ev raise_about(world *w, ev v, const char *message);
 
 /* Unsupported: `what` ("the text", "=="), of objects of this class, is said by code of the program. */
 ev raise_own(world *w, uint32_t class_, const char *what);

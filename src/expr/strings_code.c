@@ -244,7 +244,7 @@ static bool put_translated(world *w, text_builder *b, uint32_t point, ev to) {
     if (to.kind == EV_NONE) return true;
     if (to.kind == EV_STR) return write_whole(b, to.text), true;
     if (!ev_is_int(to)) {
-        raise_f(w, CLASS_TypeError, "character mapping must return integer, None or str");
+        raise_about(w, to, "character mapping must return integer, None or str");
         return false;
     }
     if (to.i < 0 || to.i > 0x10FFFF) {
@@ -295,8 +295,7 @@ static ev maketrans_dict(world *w, ev from) {
     ev out = dict_new(w, EV_DICT);
     uint32_t at = 0;
     if (from.kind != EV_DICT)
-        return raise_f(w, CLASS_TypeError,
-                       "if you give only one argument to maketrans it must be a dict");
+        return raise_about(w, from, "if you give only one argument to maketrans it must be a dict");
     if (ev_failed(out)) return out;
     for (dict_entry *e; (e = dict_next(from.dict, &at));) {
         ev key = e->key;
@@ -306,8 +305,7 @@ static ev maketrans_dict(world *w, ev from) {
                                "string keys in translate table must be of length 1");
             key = ev_int(text_at(key.text, 0));
         } else if (!ev_is_int(key)) {
-            return raise_f(w, CLASS_TypeError,
-                           "keys in translate table must be strings or integers");
+            return raise_about(w, key, "keys in translate table must be strings or integers");
         }
         if (!dict_set(w, out.dict, key, e->value)) return ev_fail();
     }
@@ -322,8 +320,8 @@ ev str_maketrans(world *w, ev self, const ev *a, const call *c) {
                            a[i].kind == EV_NONE ? "None" : type_name(w, a[i]));
     if (!arg_given(a[1])) return maketrans_dict(w, a[0]);
     if (a[0].kind != EV_STR)
-        return raise_f(w, CLASS_TypeError,
-                       "first maketrans argument must be a string if there is a second argument");
+        return raise_about(
+            w, a[0], "first maketrans argument must be a string if there is a second argument");
     if (a[0].text->count != a[1].text->count)
         return raise_f(w, CLASS_ValueError,
                        "the first two maketrans arguments must have equal length");
@@ -359,7 +357,7 @@ static bool separator_of(world *w, ev v, uint32_t *out) {
         int64_t n = ev_length(w, v);
         if (n < 0) raise_f(w, CLASS_TypeError, "object of type '%s' has no len()", type_name(w, v));
         else if (n != 1) raise_f(w, CLASS_ValueError, "sep must be length 1.");
-        else raise_f(w, CLASS_TypeError, "sep must be str or bytes.");
+        else raise_about(w, v, "sep must be str or bytes.");
         return false;
     }
     if (v.text->count != 1) return raise_f(w, CLASS_ValueError, "sep must be length 1."), false;

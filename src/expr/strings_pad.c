@@ -113,8 +113,10 @@ static bool is_stripped(ev self, const text *set, uint32_t c) {
 static ev strip(world *w, ev self, const ev *a, const char *method, bool left, bool right) {
     const text *set = NULL;
     if (arg_given(a[0]) && a[0].kind != EV_NONE) {
-        if (a[0].kind != self.kind && self.kind == EV_STR)
+        if (a[0].kind != self.kind && self.kind == EV_STR) {
+            raise_note_class(w, a[0]);
             return raise_f(w, CLASS_TypeError, "%s arg must be None or str", method);
+        }
         if (a[0].kind != self.kind)
             return raise_f(w, CLASS_TypeError, "a bytes-like object is required, not '%s'",
                            type_name(w, a[0]));

@@ -145,11 +145,12 @@ static ev join_items(world *w, ev self, const ev *items, uint32_t count) {
 ev text_method_join(world *w, ev self, const ev *a, const call *c) {
     uint32_t count;
     (void)c;
-    if (!world_need(w, a[0])) return ev_fail();
-    const ev *items = sequence_items(w, a[0], &count);
+    ev v = ev_bare(a[0]);
+    if (!world_need(w, v)) return ev_fail();
+    const ev *items = sequence_items(w, v, &count);
     if (items) return join_items(w, self, items, count);
-    if (!ev_is_obj(a[0]) || a[0].kind == EV_EXC || a[0].kind == EV_RECORD || a[0].kind == EV_ENUM)
-        return raise_f(w, CLASS_TypeError, "can only join an iterable");
-    ev all = iter_list(w, a[0]);
+    if (!ev_is_obj(v) || v.kind == EV_EXC || v.kind == EV_RECORD || v.kind == EV_ENUM)
+        return raise_about(w, v, "can only join an iterable");
+    ev all = iter_list(w, v);
     return ev_failed(all) ? all : join_items(w, self, all.list->items, all.list->count);
 }

@@ -81,6 +81,8 @@ bool item_set(world *w, ev v, ev index, ev value) {
 static bool refuse_deletion(world *w, ev v, ev index) {
     bool sequence = is_indexed(v) || v.kind == EV_SET || v.kind == EV_VIEW || v.kind == EV_RECORD ||
                     v.kind == EV_ENUM || (v.kind == EV_EXC && v.o->class_ >= CLASS_BUILTIN_COUNT);
+    index = ev_bare(index);
+    raise_note_class(w, index); /* it may have an __index__ */
     const char *form = sequence && ev_is_int(index) ? "doesn't" : "does not";
     raise_f(w, CLASS_TypeError, "'%s' object %s support item deletion", type_name(w, v), form);
     return false;
@@ -109,9 +111,7 @@ typedef struct span {
 
 static bool bound_of(world *w, ev v, int64_t *out) {
     if (ev_is_int(v)) return *out = v.i, true;
-    (void)type_name(w, v); /* its class may have an __index__: then Unsupported */
-    raise_f(w, CLASS_TypeError,
-            "slice indices must be integers or None or have an __index__ method");
+    raise_about(w, v, "slice indices must be integers or None or have an __index__ method");
     return false;
 }
 
@@ -231,9 +231,9 @@ bool slice_set(world *w, ev v, ev from, ev to, ev step, ev value) {
     if (!span_of(w, from, to, step, v.list->count, &s)) return false;
     bool plain = step.kind == EV_NONE || s.step == 1;
     if (!is_iterable(value)) {
-        (void)type_name(w, value);
-        raise_f(w, CLASS_TypeError,
-                plain ? "can only assign an iterable" : "must assign iterable to extended slice");
+        raise_about(w, value,
+                    plain ? "can only assign an iterable"
+                          : "must assign iterable to extended slice");
         return false;
     }
     ev items = iter_list(w, value);
@@ -362,6 +362,37 @@ static ev exc_attr(world *w, ev v, ev name) {
     return exc_slot(w, e, name.text);
 }
 
+/* Whether the text of the exception is made of the attribute in CPython. Here it is made of the arguments alone. */
+static bool exc_shows(const world *w, const exc *e, const text *name) {
+    static const struct {
+        uint32_t class_;
+        const char *name;
+    } shown[] = {
+        { CLASS_BaseException, "args" }, { CLASS_OSError, "errno" },
+        { CLASS_OSError, "strerror" },   { CLASS_OSError, "filename" },
+        { CLASS_OSError, "filename2" },  { CLASS_ImportError, "msg" },
+        { CLASS_SyntaxError, "msg" },    { CLASS_SyntaxError, "filename" },
+        { CLASS_SyntaxError, "lineno" },
+    };
+    static const char *const unicode[] = { "encoding", "object", "start", "end", "reason" };
+    uint32_t class_ = e->head.class_;
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (text_is(name, shown[i].name) && class_is(w->classes, class_, shown[i].class_))
+            return true;
+    if (!class_is(w->classes, class_, CLASS_UnicodeDecodeError) &&
+        !class_is(w->classes, class_, CLASS_UnicodeEncodeError) &&
+        !class_is(w->classes, class_, CLASS_UnicodeTranslateError))
+        return false;
+    for (size_t i = 0; i < sizeof unicode / sizeof *unicode; i++)
+        if (text_is(name, unicode[i])) return true;
+    return false;
+}
+
+static bool exc_is_readonly(const world *w, const exc *e, const text *name) {
+    return (text_is(name, "message") || text_is(name, "exceptions")) &&
+           class_is(w->classes, e->head.class_, CLASS_BaseExceptionGroup);
+}
+
 static ev tuple_attr(const world *w, ev v, const text *name) {
     if (!v.o->class_) return ev_unbound();
     const class_info *info = class_of(w->classes, v.o->class_);
@@ -398,8 +429,23 @@ ev attr_get(world *w, ev v, ev name) {
     else if (v.kind == EV_ENUM && text_is(name.text, "value")) found = v.enumer->value;
     else if (v.kind == EV_TYPE && text_is(name.text, "__name__"))
         return text_of_ascii(w, class_shown(class_of(w->classes, (uint32_t)v.i)));
-    if (text_is(name.text, "__class__") && found.kind == EV_UNBOUND) return ev_type(ev_class(v));
+    bool own = v.kind == EV_TYPE && class_may_have_metaclass(w->classes, (uint32_t)v.i);
+    if (text_is(name.text, "__class__") && found.kind == EV_UNBOUND && !own)
+        return ev_type(ev_class(v));
     return found.kind == EV_UNBOUND ? refuse_attr(w, v, name) : found;
+}
+
+/* AttributeError for assigning or deleting an attribute of a value of a built-in class. */
+static bool refuse_change(world *w, ev v, ev name) {
+    bool number = ev_is_number(v) && number_attr(v, name.text).kind != EV_UNBOUND;
+    if (number)
+        raise_f(w, CLASS_AttributeError, "attribute '%.*s' of '%s' objects is not writable",
+                (int)name.text->count, (const char *)name.text->data,
+                v.kind == EV_FLOAT ? "float" : "int");
+    else if (v.kind == EV_RANGE && range_attr(v.range, name.text).kind != EV_UNBOUND)
+        raise_f(w, CLASS_AttributeError, "readonly attribute");
+    else refuse_attr(w, v, name);
+    return false;
 }
 
 /* raise ... from cause */
@@ -438,6 +484,12 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     if (v.kind == EV_EXC) {
         if (ev_flags(w->classes, v) & (CLASS_OWN_TEXT | CLASS_OWN_SET) || exc_has_text(v))
             return raise_own(w, v.o->class_, "an attribute that may change the text"), false;
+        if (exc_is_readonly(w, v.exc, name.text))
+            return raise_f(w, CLASS_AttributeError, "readonly attribute"), false;
+        if (exc_shows(w, v.exc, name.text))
+            return raise_f(w, CLASS_Unsupported, "assigning '%.*s' of an exception",
+                           (int)name.text->count, (const char *)name.text->data),
+                   false;
         if (v.exc->attrs.kind != EV_DICT) {
             v.exc->attrs = dict_new(w, EV_DICT);
             if (ev_failed(v.exc->attrs)) return v.exc->attrs = ev_none(), false;
@@ -448,7 +500,7 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     if (v.kind == EV_TUPLE && tuple_attr(w, v, name.text).kind != EV_UNBOUND)
         return raise_f(w, CLASS_AttributeError, "can't set attribute"), false;
     if (v.kind == EV_ENUM || v.kind == EV_TYPE) return refuse_shared(w, v), false;
-    if (v.kind != EV_RECORD) return refuse_attr(w, v, name), false;
+    if (v.kind != EV_RECORD) return refuse_change(w, v, name);
     if (!world_need(w, v)) return false;
     const class_info *info = class_of(w->classes, v.o->class_);
     if (info->flags & CLASS_OWN_SET)
@@ -466,10 +518,12 @@ bool attr_set(world *w, ev v, ev name, ev value) {
 
 bool attr_delete(world *w, ev v, ev name) {
     if (v.kind == EV_ENUM || v.kind == EV_TYPE) return refuse_shared(w, v), false;
+    if (v.kind == EV_EXC && exc_is_readonly(w, v.exc, name.text))
+        return raise_f(w, CLASS_AttributeError, "readonly attribute"), false;
     if (v.kind == EV_EXC)
         return raise_f(w, CLASS_Unsupported, "deleting an attribute of an exception"), false;
-    if (v.kind != EV_RECORD || !world_need(w, v))
-        return v.kind != EV_RECORD ? refuse_attr(w, v, name), false : false;
+    if (v.kind != EV_RECORD) return refuse_change(w, v, name);
+    if (!world_need(w, v)) return false;
     if (class_of(w->classes, v.o->class_)->flags & CLASS_OWN_SET)
         return raise_own(w, v.o->class_, "deleting an attribute"), false;
     if (class_of(w->classes, v.o->class_)->flags & CLASS_FROZEN) {

@@ -140,6 +140,18 @@ bool text_is(const text *t, const char *ascii) {
     return !text_is_wide(t) && strlen(ascii) == t->count && memcmp(t->data, ascii, t->count) == 0;
 }
 
+bool text_is_utf8(const text *t, const char *utf8) {
+    size_t left = strlen(utf8);
+    uint32_t i = 0;
+    for (uint32_t point; left && i < t->count; i++) {
+        size_t size = utf8_next((const uint8_t *)utf8, left, &point);
+        if (!size || point != text_at(t, i)) return false;
+        utf8 += size;
+        left -= size;
+    }
+    return !left && i == t->count;
+}
+
 bool text_has_surrogate(const text *t) {
     if (!text_is_wide(t)) return false;
     for (uint32_t i = 0; i < t->count; i++)

@@ -22,6 +22,7 @@ bool text_same(const text *a, const text *b);
 int text_order(const text *a, const text *b);
 /* Whether the text is this one. */
 bool text_is(const text *t, const char *ascii);
+bool text_is_utf8(const text *t, const char *utf8);
 /* Whether the text has a lone surrogate, which UTF-8 cannot encode. */
 bool text_has_surrogate(const text *t);
 

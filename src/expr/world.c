@@ -178,6 +178,7 @@ static void object_free(world *w, obj *o) {
         world_unref(w, v.exc->args);
         world_unref(w, v.exc->attrs);
         world_unref(w, v.exc->cause);
+        world_unref(w, v.exc->raised);
         size = sizeof(exc);
         break;
     case EV_LIST:

@@ -43,6 +43,81 @@ static void a_complaint_names_the_receiver_of_a_spread_call(void **state) {
     expr_world_close(&x);
 }
 
+/* CPython makes the text of an exception of them; here it is made of the arguments. */
+static void what_the_text_of_an_exception_shows_is_not_assigned(void **state) {
+    static const char *const sets[][2] = { { "OSError", "errno" },
+                                           { "KeyError", "args" },
+                                           { "ImportError", "msg" } };
+    expr_world x = expr_world_open(NULL);
+    for (size_t i = 0; i < 3; i++) {
+        char json[200], expected[100];
+        snprintf(json, sizeof json,
+                 "[[\"assign\",[\"new\",\"%s\",[1,\"no\"]],[\"name\",\"e\"]],"
+                 "[\"assign\",2,[\"attr\",[\"name\",\"e\"],\"%s\"]]]",
+                 sets[i][0], sets[i][1]);
+        snprintf(expected, sizeof expected, "Unsupported: assigning '%s' of an exception",
+                 sets[i][1]);
+        assert_string_equal(expr_run(&x, json), expected);
+    }
+    expr_world_close(&x);
+}
+
+/* Only texts of the classes below UnicodeError are made of `reason`. */
+static void attributes_that_no_text_shows_are_assigned(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x,
+                "[[\"assign\",[\"new\",\"UnicodeError\",[1]],[\"name\",\"e\"]],"
+                "[\"assign\",2,[\"attr\",[\"name\",\"e\"],\"reason\"]]]",
+                "None");
+    assert_runs(&x, "[\"attr\", [\"name\", \"e\"], \"reason\"]", "2");
+    assert_runs(
+        &x,
+        "[[\"assign\",[\"new\",\"UnicodeTranslateError\",[\"a\",0,1,\"no\"]],[\"name\",\"e\"]],"
+        "[\"assign\",2,[\"attr\",[\"name\",\"e\"],\"reason\"]]]",
+        "Unsupported: assigning 'reason' of an exception");
+    expr_world_close(&x);
+}
+
+static void attributes_of_a_group_are_readonly(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x,
+                "[[\"assign\",[\"new\",\"ExceptionGroup\",[\"g\",[\"list\",[\"new\",\"ValueError\","
+                "[]]]]],[\"name\",\"e\"]],"
+                "[\"assign\",2,[\"attr\",[\"name\",\"e\"],\"message\"]]]",
+                "AttributeError: readonly attribute");
+    assert_runs(&x, "[[\"assign\",2,[\"attr\",[\"name\",\"e\"],\"exceptions\"]]]",
+                "AttributeError: readonly attribute");
+    expr_world_close(&x);
+}
+
+static void the_class_of_a_plain_class_is_type(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[\"call\", \"type\", [[\"type\", \"Item\"]]]", "<class 'type'>");
+    assert_runs(&x, "[\"attr\", [\"type\", \"Item\"], \"__class__\"]", "<class 'type'>");
+    assert_runs(&x, "[\"call\", \"type\", [[\"type\", \"Enum\"]]]",
+                "Unsupported: the class of a class of the program");
+    expr_world_close(&x);
+}
+
+static void a_wrong_name_is_found_before_too_many_places(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[\"new\", \"Item\", [1, 2, 3], [[\"price\", 4]]]",
+                "TypeError: Item.__init__() got multiple values for argument 'price'");
+    assert_runs(&x, "[\"new\", \"Item\", [1, 2, 3], [[\"size\", 4]]]",
+                "TypeError: Item.__init__() got an unexpected keyword argument 'size'");
+    assert_runs(&x, "[\"new\", \"Item\", [1, 2, 3], []]",
+                "TypeError: Item.__init__() takes 3 positional arguments but 4 were given");
+    expr_world_close(&x);
+}
+
+static void the_largest_size_of_bytes_is_told_from_too_little_memory(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, "[\"call\", \"bytes\", [9223372036854775807]]",
+                "OverflowError: byte string is too large");
+    assert_runs(&x, "[\"call\", \"bytes\", [9223372036854775774]]", "MemoryError: ");
+    expr_world_close(&x);
+}
+
 static void names_of_encodings_have_no_null_character(void **state) {
     expr_world x = expr_world_open(NULL);
     assert_runs(&x, "[\"call\", \"bytes\", [\"a\", \"\\u0000\"]]",
@@ -241,6 +316,7 @@ static void an_object_that_only_looks_like_an_encoding_is_a_dict(void **state) {
         { "{\"$$type\": 3}", "{'$type': 3}" },
         { "{\"$$error\": 404, \"message\": \"gone\"}", "{'$error': 404, 'message': 'gone'}" },
         { "{\"$$error\": \"E\", \"code\": 1}", "{'$error': 'E', 'code': 1}" },
+        { "{\"$$error\": \"E\", \"raised\": 1}", "{'$error': 'E', 'raised': 1}" },
         { "{\"$$enum\": [1, 2]}", "{'$enum': [1, 2]}" },
         { "{\"$$enum\": \"E\", \"name\": \"A\", \"value\": 1, \"x\": 1}",
           "{'$enum': 'E', 'name': 'A', 'value': 1, 'x': 1}" },
@@ -461,6 +537,12 @@ int main(void) {
         cmocka_unit_test(integers_never_wrap),
         cmocka_unit_test(a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type),
         cmocka_unit_test(a_complaint_names_the_receiver_of_a_spread_call),
+        cmocka_unit_test(what_the_text_of_an_exception_shows_is_not_assigned),
+        cmocka_unit_test(the_largest_size_of_bytes_is_told_from_too_little_memory),
+        cmocka_unit_test(attributes_that_no_text_shows_are_assigned),
+        cmocka_unit_test(attributes_of_a_group_are_readonly),
+        cmocka_unit_test(the_class_of_a_plain_class_is_type),
+        cmocka_unit_test(a_wrong_name_is_found_before_too_many_places),
         cmocka_unit_test(names_of_encodings_have_no_null_character),
         cmocka_unit_test(two_names_of_one_list_see_each_others_changes),
         cmocka_unit_test(a_chain_evaluates_its_middle_once),
