@@ -65,7 +65,8 @@ typedef struct hd_engine_options {
      * active; instances that ended before, and stalled ones, stay. */
     uint64_t keep_ms, keep_most;
     /* Bytes, as JSON, that a program may give at once: a result of an action that is longer is a ValueError in the
-     * workflow, a longer input or payload of a signal is HD_LIMIT. Default 16 MiB. */
+     * workflow, a longer input or payload of a signal is HD_LIMIT, and of a longer exception only the class stays.
+     * Default 16 MiB. */
     uint64_t value_max;
     /* Into how many shards the instances of the space are divided, 1,024 at most; one program at a time runs a shard.
      * The store keeps the number. 0: the store's number; 1 in a new store. Another number replaces the store's if no
@@ -78,7 +79,7 @@ typedef struct hd_engine_options {
 /* Opens an engine. It becomes active if the space has no active engine, and takes up the instances that are not over;
  * an instance that cannot be read is logged and marked as stalled. The call pumps meanwhile. `options` may be NULL.
  * HD_EXISTS: the runtime has an engine for the space already; HD_SYNTAX: options->space is no name of a space;
- * HD_NOMEM; what a commit returns (HD_IO, ...). */
+ * HD_USAGE: a text in options->queues is no name of a queue; HD_NOMEM; what a commit returns (HD_IO, ...). */
 HD_API hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
                                 hd_error *error);
 /* Waits for actions that run on the engine's threads. Their results are dropped; the steps run again in the next active
@@ -151,7 +152,8 @@ HD_API hd_tx *hd_action_tx(const hd_action *action);
 HD_API hd_pool *hd_action_pool(hd_action *action);
 /* Sets the result; absent counts as null. Returns the value's status: a failed value fails the attempt. */
 HD_API hd_status hd_action_return(hd_action *action, hd_value result);
-/* Raises an exception of this class ("ValueError") in the workflow. Returns HD_FAILED. */
+/* Raises an exception of this class ("ValueError") in the workflow. The message is cut after 399 bytes. Returns
+ * HD_FAILED. */
 HD_API hd_status hd_action_raise(hd_action *action, const char *class_name, const char *format, ...)
     HD_PRINTF(3, 4);
 
@@ -414,9 +416,10 @@ HD_API hd_status hd_workflow_list(hd_engine *engine, const hd_workflow_filter *f
 HD_API hd_status hd_workflow_state(hd_engine *engine, const char *id, hd_pool *pool, hd_value *out);
 
 /* The journal of an instance, in order, if its workflow asks for one (docs/IR.md). An entry is {"seq", "at",
- * "what", "node", "edge", "step", "attempt"}; "what" is "start", "done", "raise", "retry", "lost", "signal",
- * "cancel", "pause", "resume" or "end"; a journal of level "nodes" also has "run" (a node ran) and "edge" (an edge was
- * taken that is not FORWARD). Entries are good during the call; false stops. HD_NOT_FOUND. */
+ * "what", "node", "signal", "edge", "step", "attempt"}; "what" is "start", "done", "raise", "retry", "lost", "signal"
+ * (one has come, whose name is in "signal"), "cancel", "pause", "resume" or "end"; a journal of level "nodes" also has
+ * "run" (a node ran) and "edge" (an edge was taken that is not FORWARD). Entries are good during the call; false stops.
+ * HD_NOT_FOUND. */
 typedef bool (*hd_journal_fn)(hd_value entry, void *ctx);
 HD_API hd_status hd_workflow_journal(hd_engine *engine, const char *id, hd_journal_fn fn,
                                      void *ctx);
@@ -448,7 +451,8 @@ typedef enum hd_graph_form {
     HD_GRAPH_JSON
 } hd_graph_form;
 /* A picture of a workflow, as a string of the pool. It needs no engine. If `instance` is the value of an instance's
- * document, the picture shows where the instance stands; absent: the workflow alone. A failed value, with the error:
+ * document, the picture shows where the instance stands; absent: the workflow alone. A GUARD has its condition beside
+ * it, cut if it is longer than 47 bytes; the drawing shows it under the pointer. A failed value, with the error:
  * what registration refuses (HD_SYNTAX, HD_SCHEMA, HD_LIMIT); HD_LIMIT: more than 2,000 nodes for a drawing;
  * HD_NOMEM. */
 HD_API hd_value hd_workflow_graph(hd_pool *pool, hd_value ir, hd_graph_form form, hd_value instance,

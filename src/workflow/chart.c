@@ -10,20 +10,54 @@
 
 /* ---- from plan and document */
 
+/* Copies the text; a longer one is cut between characters, and ends with "...". */
+static void keep_when(chart_edge *e, const chart_text *t) {
+    size_t length = t->failed ? 0 : t->b.length, most = sizeof e->when - 1;
+    bool cut = length > most;
+    if (cut) length = most - 3;
+    while (cut && ((unsigned char)t->b.bytes[length] & 0xC0) == 0x80) length--;
+    memcpy(e->when, length ? t->b.bytes : "", length);
+    memcpy(e->when + length, cut ? "..." : "", cut ? 4 : 1);
+}
+
+/* The node as the IR has it. *at: where to begin to search, and then where it was found. The orders of plan and IR are
+ * much alike. */
+static hd_value find_node(hd_value nodes, const char *id, size_t *at) {
+    size_t count = hd_value_count(nodes);
+    for (size_t i = 0; i < count; i++, *at = (*at + 1) % count) {
+        hd_value node = hd_value_index(nodes, *at);
+        if (!strcmp(hd_value_as_text(hd_value_at(node, "id"), ""), id)) return node;
+    }
+    return (hd_value){ 0 };
+}
+
+static void add_conditions(chart *c, chart_function *f, hd_value nodes) {
+    size_t at = 0;
+    for (uint32_t i = 0; i < f->edges.count; i++) {
+        chart_edge *e = &f->edges.items[i];
+        chart_text t = { .failed = false };
+        if (e->kind != EDGE_GUARD) continue;
+        json_buffer_init(&t.b, c->env);
+        chart_put_when(&t, find_node(nodes, f->f->nodes[e->from].id, &at), e->index);
+        keep_when(e, &t);
+        json_buffer_fini(&t.b);
+    }
+}
+
 static bool add_edges(chart *c, chart_function *f) {
     for (uint32_t i = 0; i < f->f->node_count; i++) {
         const plan_node *n = &f->f->nodes[i];
         for (uint32_t k = 0; k < n->out_count; k++) {
             const plan_edge *e = plan_out(f->f, n, k);
             assert(e->from == i && e->to < f->f->node_count);
-            if (!vec_push(
-                    c->env, &f->edges,
-                    ((chart_edge){ i, e->to, e->kind, e->index,
-                                   e->kind == EDGE_GUARD || (e->kind == EDGE_ELEM && !n->code) })))
+            if (!vec_push(c->env, &f->edges,
+                          ((chart_edge){
+                              i, e->to, e->kind, e->index,
+                              e->kind == EDGE_GUARD || (e->kind == EDGE_ELEM && !n->code), "" })))
                 return false;
         }
         if (n->except != PLAN_NONE &&
-            !vec_push(c->env, &f->edges, ((chart_edge){ i, n->except, EDGE_EXCEPT, 0, false })))
+            !vec_push(c->env, &f->edges, ((chart_edge){ i, n->except, EDGE_EXCEPT, 0, false, "" })))
             return false;
     }
     return true;
@@ -127,6 +161,9 @@ hd_status chart_open(hd_heap *heap, hd_value ir, hd_value instance, chart *out, 
         if (f->nodes) fill_nodes(f);
         good = f->nodes && add_edges(out, f);
     }
+    for (uint32_t i = 0; good && i < p->function_count; i++)
+        add_conditions(out, &out->functions[i],
+                       hd_value_at(hd_value_index(hd_value_at(ir, "functions"), i), "nodes"));
     if (good) note_instance(out);
     else chart_close(out);
     return good ? HD_OK : HD_NOMEM;

@@ -1,6 +1,7 @@
 /* chart.h -- a picture of a workflow: its nodes and edges, with where an instance stands in them.
  *
  *     outline + document --chart.c--> nodes and edges --> text, Mermaid, dot, JSON   (chart_print.c)
+ *                                                         conditions of GUARDs        (chart_when.c)
  *                                                     --> layers, positions           (chart_layout.c)
  *                                                     --> SVG                         (chart_svg.c)
  *
@@ -34,7 +35,8 @@ typedef struct chart_edge {
     uint32_t from, to; /* nodes of the function */
     edge_kind kind;
     uint32_t index;
-    bool indexed; /* the index is worth showing: GUARD, and ELEM of a FAN_HEAD with several */
+    bool indexed;  /* the index is worth showing: GUARD, and ELEM of a FAN_HEAD with several */
+    char when[48]; /* of a GUARD: its condition, cut if it is long; "": none is known */
 } chart_edge;
 
 typedef struct chart_function {
@@ -64,6 +66,10 @@ void chart_put(chart_text *t, const char *format, ...) HD_PRINTF(2, 3);
 /* With the characters that XML reserves escaped; and as a JSON string, with its quotes. */
 void chart_put_xml(chart_text *t, const char *text);
 void chart_put_json(chart_text *t, const char *text);
+
+/* The condition of the GUARD with this index of a BRANCH or HANDLER, given as the IR has it: "n > 3", "else",
+ * "ValueError"; chart_when.c. */
+void chart_put_when(chart_text *t, hd_value node, uint32_t index);
 
 void chart_print_text(const chart *c, chart_text *out);
 void chart_print_mermaid(const chart *c, chart_text *out);

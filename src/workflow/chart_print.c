@@ -44,8 +44,9 @@ static void text_of_function(const chart_function *f, chart_text *out) {
             const chart_edge *edge = &f->edges.items[e];
             const char *to = f->f->nodes[edge->to].id;
             if (edge->indexed)
-                chart_put(out, "      %s %-*u -> %s\n", edge_kind_name(edge->kind),
-                          edge->kind == EDGE_GUARD ? 2 : 3, edge->index, to);
+                chart_put(out, "      %s %-*u -> %s%s%s\n", edge_kind_name(edge->kind),
+                          edge->kind == EDGE_GUARD ? 2 : 3, edge->index, to,
+                          *edge->when ? "   " : "", edge->when);
             else chart_put(out, "      %-8s -> %s\n", edge_kind_name(edge->kind), to);
         }
     }
@@ -90,7 +91,11 @@ static void mermaid_node(const chart_function *f, uint32_t number, uint32_t i, c
 static void mermaid_edge(uint32_t number, const chart_edge *e, chart_text *out) {
     const char *arrow = e->kind == EDGE_BACK || e->kind == EDGE_EXCEPT ? "-.->" : "-->";
     chart_put(out, "    f%un%u %s", number, e->from, arrow);
-    if (e->indexed) chart_put(out, "|%s %u|", edge_kind_name(e->kind), e->index);
+    if (*e->when) {
+        chart_put(out, "|\"%s %u: ", edge_kind_name(e->kind), e->index);
+        put_mermaid(out, e->when);
+        chart_put(out, "\"|");
+    } else if (e->indexed) chart_put(out, "|%s %u|", edge_kind_name(e->kind), e->index);
     else if (e->kind != EDGE_FORWARD) chart_put(out, "|%s|", edge_kind_name(e->kind));
     chart_put(out, " f%un%u\n", number, e->to);
 }
@@ -131,7 +136,8 @@ static void dot_node(const chart_function *f, uint32_t number, uint32_t i, chart
 static void dot_edge(uint32_t number, const chart_edge *e, chart_text *out) {
     chart_put(out, "    f%un%u -> f%un%u [label=\"%s", number, e->from, number, e->to,
               e->kind == EDGE_FORWARD ? "" : edge_kind_name(e->kind));
-    if (e->indexed) chart_put(out, " %u", e->index);
+    if (e->indexed) chart_put(out, *e->when ? " %u: " : " %u", e->index);
+    put_dot(out, e->when);
     chart_put(out, "\"%s%s];\n",
               e->kind == EDGE_BACK || e->kind == EDGE_EXCEPT ? ", style=dashed" : "",
               e->kind == EDGE_BACK ? ", constraint=false" : "");
@@ -184,6 +190,10 @@ static void json_edge(const chart_function *f, const chart_edge *e, chart_text *
     chart_put_json(out, f->f->nodes[e->to].id);
     chart_put(out, ",\"kind\":\"%s\"", edge_kind_name(e->kind));
     if (e->indexed) chart_put(out, ",\"index\":%u", e->index);
+    if (*e->when) {
+        chart_put(out, ",\"when\":");
+        chart_put_json(out, e->when);
+    }
     chart_put(out, "}");
 }
 

@@ -77,10 +77,16 @@ static void draw_box(const chart_box *b, const chart_node *n, chart_text *out) {
 
 /* ---- edges */
 
+/* There is no room for conditions between the columns: they are titles, which viewers show under the pointer. */
 static void draw_word(const chart_edge *e, double x, double y, chart_text *out) {
     if (e->kind == EDGE_FORWARD) return;
     chart_put(out, "<text class=\"word\" x=\"%.1f\" y=\"%.1f\">%s", x, y, edge_kind_name(e->kind));
     if (e->indexed) chart_put(out, " %u", e->index);
+    if (*e->when) {
+        chart_put(out, "<title>");
+        chart_put_xml(out, e->when);
+        chart_put(out, "</title>");
+    }
     chart_put(out, "</text>\n");
 }
 

@@ -215,8 +215,8 @@ hd_status control_cancel(live *l) {
 
 static hd_status apply_signal(live *l, hd_value message) {
     hd_engine *e = l->e;
-    hd_value payload = hd_value_at(message, "payload");
-    mail m = { engine_text(e, hd_value_as_text(hd_value_at(message, "signal"), "")),
+    hd_value payload = hd_value_at(message, "payload"), name = hd_value_at(message, "signal");
+    mail m = { engine_text(e, hd_value_as_text(name, "")),
                hd_value_exists(payload) ? hd_value_ref(payload) : hd_null() };
     if (!m.name || !vec_push(e->env, &l->mail, m)) {
         engine_free_text(e, m.name);
@@ -225,7 +225,7 @@ static hd_status apply_signal(live *l, hd_value message) {
     }
     l->mail_changed = true;
     l->in->now_ms = env_wall_ms(e->env);
-    instance_note(l->in, JOURNAL_STEPS, JOURNAL_SIGNAL, NULL);
+    instance_note_signal(l->in, name);
     return walked(l, HD_OK);
 }
 
@@ -328,11 +328,34 @@ hd_status hd_workflow_rerun(hd_engine *e, const char *id, const char *node) {
     return status;
 }
 
-static bool plan_knows_signal(const plan *p, const char *name) {
+/* A refusal, and behind it the signals that are waited for; "..." stands for those that do not fit. */
+typedef struct signal_refusal {
+    char text[sizeof((hd_error *)0)->message];
+    size_t length;
+    size_t names; /* where they begin */
+    bool cut;
+} signal_refusal;
+
+static void signal_refusal_add(signal_refusal *r, const char *name) {
+    static const char more[] = "...";
+    char quoted[sizeof r->text];
+    size_t n = (size_t)snprintf(quoted, sizeof quoted, "\"%s\"", name);
+    const char *before = r->length == r->names ? "; it waits for " : ", ";
+    if (r->cut || strstr(r->text + r->names, quoted)) return;
+    r->cut = r->length + strlen(before) + n + strlen(", ") + sizeof more > sizeof r->text;
+    r->length += (size_t)snprintf(r->text + r->length, sizeof r->text - r->length, "%s%s", before,
+                                  r->cut ? more : quoted);
+}
+
+/* Finds a step of the workflow that waits for the signal. False: there is none, and the refusal lists the signals for
+ * which the workflow waits. */
+static bool plan_find_signal(const plan *p, const char *name, signal_refusal *r) {
     for (uint32_t i = 0; i < p->function_count; i++)
         for (uint32_t k = 0; k < p->functions[i].node_count; k++) {
             const plan_node *n = &p->functions[i].nodes[k];
-            if (n->kind == NODE_WAIT && !strcmp(n->name, name)) return true;
+            if (n->kind != NODE_WAIT) continue;
+            if (!strcmp(n->name, name)) return true;
+            signal_refusal_add(r, n->name);
         }
     return false;
 }
@@ -347,8 +370,16 @@ static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const 
     if (!open) return not_open(e, id);
     if (!p) status = version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
     if (engine_may_pass(status)) return status;
-    if (!p || plan_knows_signal(p, signal)) return HD_OK;
-    return runtime_fail(e->rt, HD_USAGE, "%s waits for no signal \"%s\"", p->name, signal);
+    if (!p) return HD_OK;
+    signal_refusal r = { .cut = false };
+    int most = (int)strlen(signal);
+    if (most > 60) most = 60;
+    while (most && ((unsigned char)signal[most] & 0xC0) == 0x80) most--; /* between characters */
+    r.names = r.length =
+        (size_t)snprintf(r.text, sizeof r.text, "%s waits for no signal \"%.*s%s\"", p->name, most,
+                         signal, signal[most] ? "..." : "");
+    if (plan_find_signal(p, signal, &r)) return HD_OK;
+    return runtime_fail(e->rt, HD_USAGE, "%s", r.text);
 }
 
 hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, hd_value payload) {

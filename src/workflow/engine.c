@@ -164,11 +164,13 @@ static hd_status take_up_all(hd_engine *e) {
     for (size_t i = 0; i < 2 && !status; i++)
         status = hd_runtime_list(e->rt, e->space, kinds[i], INSTANCE_PREFIX, note_found, &f);
     if (!status && f.nomem) status = HD_NOMEM;
+    limits_close(e);
     for (uint32_t i = 0; i < f.ids.count; i++) {
         if (!status && !live_find(e, f.ids.items[i]) && live_take_up(e, f.ids.items[i]) == HD_NOMEM)
             status = HD_NOMEM;
         engine_free_text(e, f.ids.items[i]);
     }
+    limits_open(e);
     vec_fini(e->env, &f.ids);
     return status;
 }
@@ -353,6 +355,7 @@ static void free_engine(hd_engine *e) {
     guest_fini(e);
     control_fini(e);
     stored_fini(e);
+    start_fini(e);
     shard_close(e);
     version_forget_name(e);
     live_fini(e);
@@ -462,6 +465,7 @@ static void init_parts(hd_engine *e) {
     list_init(&e->hot);
     list_init(&e->workers);
     list_init(&e->stored);
+    list_init(&e->keyed);
     list_init(&e->families);
     list_init(&e->postponed);
     list_init(&e->shares_due);
@@ -494,6 +498,8 @@ static hd_status open_parts(hd_engine *e, const hd_engine_options *options) {
     const char *space = options->space ? options->space : "main";
     e->space = engine_text(e, space);
     for (const char *const *q = options->queues; q && *q; q++) {
+        if (**q && !line_name_is_good(*q))
+            return runtime_fail(e->rt, HD_USAGE, "queues: a queue has a name of " PLAN_NAME_RULE);
         char *name = engine_text(e, *q);
         if (name && vec_push(e->env, &e->served, name)) continue;
         engine_free_text(e, name);

@@ -206,6 +206,8 @@ struct hd_engine {
     VEC(waited *) waited; /* owned */
     table by_waited;      /* of `waited`, by id */
     list stored;          /* who hears that what was said is stored: stored.c */
+    list keyed;           /* starts with a key that are not stored yet: start.c */
+    uint64_t keyed_count; /* starts with a key so far, stored or not */
     list families;
     list
         postponed; /* families that there was no memory for: back among `families` with the next pump */
@@ -287,6 +289,7 @@ struct hd_engine {
     list shares_due;        /* to be looked at in this pump; share.c */
     list shares_waiting;    /* to be looked at later */
     uint32_t share_asks;    /* commits about them without a verdict */
+    bool limits_closed;     /* no step may enter: limits_close */
     bool limits_stuck;      /* there was no memory to let a step in that its limit allows */
     uint32_t turns;         /* engine_check counts them */
     hd_engine_stats stats;
@@ -430,6 +433,8 @@ void live_retry(hd_engine *e);
 hd_status live_commit(hd_engine *e);
 /* The same in a transaction that has begun; it is ended in any case. */
 hd_status live_commit_in(hd_engine *e, hd_tx *tx);
+/* Gives up what has changed since the last commit: the instances are loaded again. */
+void live_lose_changed(hd_engine *e);
 bool live_has_news(const hd_engine *e);
 /* Whether live_commit would store something now. */
 bool live_may_commit(const hd_engine *e);
@@ -448,6 +453,10 @@ hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input
                       const char *line_name);
 /* Runs the first walk of an instance whose document says `record`. */
 hd_status start_walk(live *l, hd_value record, hd_error *error);
+/* Whether one of the first `number` starts with a key is not stored yet. */
+bool start_is_pending(const hd_engine *e, uint64_t number);
+/* The engine is closed: its runtime goes on with starts that are not stored yet. */
+void start_fini(hd_engine *e);
 
 /* ---- control.c */
 /* Does what a message says: "signal", "cancel", "pause", "resume". HD_NOT_FOUND: the instance is not open;

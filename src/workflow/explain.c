@@ -199,7 +199,8 @@ static hd_value explain_loop(looker *l) {
         because(l, false,
                 hd_string(l->pool,
                           "nothing else is carried from one iteration to the next: it could run in "
-                          "parallel"));
+                          "parallel, with concurrent = True in the Python class, or with "
+                          "hd_flow_each in C"));
     return record_of(l, false, actions);
 }
 

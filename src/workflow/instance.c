@@ -363,6 +363,18 @@ void instance_note(instance *in, journal_level level, journal_word what, const s
     (void)vec_push(in->env, &in->journal, j);
 }
 
+void instance_note_signal(instance *in, hd_value name) {
+    uint32_t before = in->journal.count;
+    instance_note(in, JOURNAL_STEPS, JOURNAL_SIGNAL, NULL);
+    if (in->journal.count > before && hd_value_kind(name) == HD_KIND_STRING)
+        in->journal.items[before].signal = hd_value_ref(name);
+}
+
+void instance_forget_journal(instance *in) {
+    for (uint32_t i = 0; i < in->journal.count; i++) hd_value_unref(in->journal.items[i].signal);
+    vec_clear(&in->journal);
+}
+
 /* When an instance is over everything goes; else what has ended among the news, which are none any more. */
 static void sweep_all(instance *in) {
     LIST_FOR_SAFE (n, &in->strands) free_strand(LIST_ENTRY(n, strand, link));
@@ -405,6 +417,7 @@ void instance_close(instance *in) {
     instance_forget_changes(in);
     vec_fini(in->env, &in->walking);
     vec_fini(in->env, &in->freed);
+    instance_forget_journal(in);
     vec_fini(in->env, &in->journal);
     vec_fini(in->env, &in->changes);
     plan_unref(in->p);

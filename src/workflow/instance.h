@@ -95,6 +95,7 @@ typedef struct journal_entry {
     uint32_t function, node; /* PLAN_NONE: it concerns the instance */
     edge_kind edge;
     uint32_t strand, step, attempt; /* step 0: none */
+    hd_value signal;                /* the signal's name, referenced; absent in other entries */
 } journal_entry;
 
 /* Why a strand does not walk. */
@@ -122,6 +123,7 @@ typedef struct strand {
     uint32_t attempt;   /* of the action, from 1 */
     uint32_t lost;      /* attempts whose worker was lost; they do not count against the policy */
     uint64_t since_ms;  /* wall clock: when it began to wait here */
+    uint64_t begun;     /* instance.steps_begun at that time; 0: it was loaded */
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
     struct fan *waits_for;
@@ -182,6 +184,7 @@ typedef struct instance {
     bool cancelling_stored; /* the document says so */
     bool status_changed;
     uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
+    uint64_t steps_begun; /* since it was loaded */
     bool number_changed;
     uint8_t parts; /* bits: which parts of the document save.c may have written */
     list strands, activations, fans;
@@ -261,6 +264,10 @@ bool fan_keep(fan *f, uint32_t index, ev outcome, bool failed);
 
 /* Notes an entry, if the plan's journal is at least that detailed. `s` NULL: it concerns the instance. */
 void instance_note(instance *in, journal_level level, journal_word what, const strand *s);
+/* Notes in the journal that a signal of this name has come. */
+void instance_note_signal(instance *in, hd_value name);
+/* Drops the journal's entries that are in memory: they are stored, or the instance is closed. */
+void instance_forget_journal(instance *in);
 
 /* Frees what has ended, after a save. */
 void instance_sweep(instance *in);

@@ -9,7 +9,6 @@
 
 #include "base/env.h"
 #include "base/hash.h"
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -18,8 +17,7 @@
 #define FUNCTIONS_MAX 10000
 #define SETS_MAX                                                                                   \
     ((size_t)4 << 20) /* words of the sets of variables that the nodes of a function read */
-#define IR_FORMAT         1
-#define WORKFLOW_NAME_MAX 100
+#define IR_FORMAT 1
 
 /* ---- refusing */
 
@@ -70,10 +68,7 @@ bool ir_is_name(hd_value v) {
 bool ir_is_workflow_name(hd_value v) {
     size_t length;
     const char *name = hd_value_text(v, &length);
-    if (!ir_is_name(v) || length > WORKFLOW_NAME_MAX) return false;
-    for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)name[i]) && !strchr("_-.", name[i])) return false;
-    return true;
+    return name && plan_name_is_good(name, length);
 }
 
 /* ---- a function */
@@ -535,8 +530,7 @@ static hd_status read_document(ir_reader *r, hd_value ir) {
                          (long long)format);
     if (unknown) return ir_refuse(r, "", "unknown key \"%s\"", unknown);
     if (!ir_is_workflow_name(hd_value_at(ir, "name")))
-        return ir_refuse(r, "/name",
-                         "a workflow has a \"name\" of letters, digits, '_', '-' and '.'");
+        return ir_refuse(r, "/name", "a workflow has a \"name\" of " PLAN_NAME_RULE);
     r->p->name = ir_copy_text(r, hd_value_at(ir, "name"));
     if (!r->p->name) return HD_NOMEM;
     hd_status status = read_journal(r, hd_value_at(ir, "journal"));

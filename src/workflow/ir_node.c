@@ -223,8 +223,7 @@ static hd_status read_limit(ir_reader *r, hd_value v, plan_node *n) {
 /* It is a part of names of documents. */
 static hd_status read_queue(ir_reader *r, hd_value v, plan_node *n) {
     if (!hd_value_exists(v)) return HD_OK;
-    if (!ir_is_workflow_name(v))
-        return refuse_node(r, "\"queue\" is a name of letters, digits, '_', '-' and '.'");
+    if (!ir_is_workflow_name(v)) return refuse_node(r, "\"queue\" is a name of " PLAN_NAME_RULE);
     n->queue = ir_copy_text(r, v);
     return n->queue ? HD_OK : HD_NOMEM;
 }

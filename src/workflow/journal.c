@@ -28,6 +28,7 @@ static hd_value entry_value(hd_pool *pool, const live *l, const journal_entry *j
         const plan_node *n = &l->in->p->functions[j->function].nodes[j->node];
         r = hd_object_set(pool, r, "node", hd_string(pool, n->id));
     }
+    if (hd_value_exists(j->signal)) r = hd_object_set(pool, r, "signal", j->signal);
     if (j->what == JOURNAL_EDGE)
         r = hd_object_set(pool, r, "edge", hd_string(pool, edge_kind_name(j->edge)));
     if (j->step) r = hd_object_set(pool, r, "step", hd_string_f(pool, "%u.%u", j->strand, j->step));
@@ -65,7 +66,7 @@ hd_status journal_write(hd_tx *tx, live *l, const doc_writer *out) {
     if (!in->journal.count) return HD_OK;
     for (uint32_t i = 0; i < in->journal.count && !status; i++)
         status = append(tx, l, entry_value(hd_tx_pool(tx), l, &in->journal.items[i], l->journaled));
-    vec_clear(&in->journal);
+    instance_forget_journal(in);
     if (status) return status;
     return out->write(out->ctx, DOC_SET, path, 1, hd_int(hd_tx_pool(tx), (int64_t)l->journaled));
 }

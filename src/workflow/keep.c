@@ -426,18 +426,22 @@ uint64_t keep_deadline(const hd_engine *e) {
 /* ---- life */
 
 static bool shelf_found(const hd_listing *entry, void *ctx) {
-    hd_engine *e = ctx;
-    shelf *s = shelf_of(e, entry->id + strlen(NAME_PREFIX));
-    if (s) look_at(e, s, 0);
-    return s != NULL;
+    return shelf_of(ctx, entry->id + strlen(NAME_PREFIX)) != NULL;
 }
 
-/* Where there are notes, each workflow may have some. */
+/* Where there are notes, each workflow may have some. The engine may have removed instances before, and another engine
+ * since then: so everything is counted anew. */
 hd_status keep_recover(hd_engine *e) {
     finding f = { .e = e };
     hd_status status = find_notes(&f);
-    if (status || !f.any) return status;
-    return hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, e);
+    if (!status && f.any)
+        status = hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, e);
+    for (uint32_t i = 0; i < e->shelves.count; i++) {
+        e->shelves.items[i]->counted = false;
+        forget_notes(e, e->shelves.items[i]);
+        look_at(e, e->shelves.items[i], 0);
+    }
+    return status;
 }
 
 /* How many are kept is what the workflow says now. */

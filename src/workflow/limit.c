@@ -58,7 +58,7 @@ void limit_forget_unused(hd_engine *e, limit *l) {
 /* Without memory they go on waiting: nothing is lost here, since this may be
  * called while an instance withdraws its steps one by one. */
 void limit_admit(hd_engine *e, limit *l) {
-    while (limit_has_room(l) && binheap_count(&l->waiting)) {
+    while (!e->limits_closed && limit_has_room(l) && binheap_count(&l->waiting)) {
         strand *s = BINHEAP_ENTRY(binheap_pop(&l->waiting), strand, ready);
         uint64_t rank = s->ready.key;
         assert(s->limited_by == l && s->state == STRAND_READY && !s->queue);
@@ -72,10 +72,21 @@ void limit_admit(hd_engine *e, limit *l) {
     }
 }
 
+static void admit_all(hd_engine *e) {
+    for (uint32_t i = 0; i < e->limits.count; i++) limit_admit(e, e->limits.items[i]);
+}
+
 void limit_retry(hd_engine *e) {
     if (!e->limits_stuck) return;
     e->limits_stuck = false;
-    for (uint32_t i = 0; i < e->limits.count; i++) limit_admit(e, e->limits.items[i]);
+    admit_all(e);
+}
+
+void limits_close(hd_engine *e) { e->limits_closed = true; }
+
+void limits_open(hd_engine *e) {
+    e->limits_closed = false;
+    admit_all(e);
 }
 
 hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
@@ -86,7 +97,7 @@ hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     assert(!s->limited_by);
     l->most = strand_node(s)->limit_most;
     limit_admit(e, l); /* those that wait, if it was raised, come first */
-    *may_queue = limit_has_room(l);
+    *may_queue = !e->limits_closed && limit_has_room(l);
     hd_status status = *may_queue ? HD_OK : binheap_push(&l->waiting, &s->ready, rank);
     if (status) return status;
     l->held += *may_queue;

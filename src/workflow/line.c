@@ -7,16 +7,8 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
-#include <ctype.h>
 
-#define NAME_MAX_SIZE 100
-
-bool line_name_is_good(const char *name) {
-    size_t length = name ? strlen(name) : 0;
-    for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)name[i]) && !strchr("_-.", name[i])) return false;
-    return length && length <= NAME_MAX_SIZE;
-}
+bool line_name_is_good(const char *name) { return name && plan_name_is_good(name, strlen(name)); }
 
 /* ---- which there are */
 
@@ -108,7 +100,7 @@ static hd_status put_in(hd_tx *tx, void *ctx) {
 }
 
 static hd_status no_name(hd_engine *e) {
-    return runtime_fail(e->rt, HD_USAGE, "a queue has a name of letters, digits, '_', '-' and '.'");
+    return runtime_fail(e->rt, HD_USAGE, "a queue has a name of " PLAN_NAME_RULE);
 }
 
 hd_status hd_queue_put(hd_engine *e, const hd_queue *queue_) {

@@ -823,6 +823,11 @@ static void lose_changed(hd_engine *e, bool kin_only) {
     e->spoiled = false;
 }
 
+void live_lose_changed(hd_engine *e) {
+    if (e->changed.count) lose_changed(e, false);
+    e->spoiled = false;
+}
+
 static void lose_all(hd_engine *e, flight *f) {
     for (live *l; (l = take_off(f));) live_lost(l);
     lose_changed(e, false);

@@ -364,10 +364,8 @@ static hd_status find_waiters(loader *l) {
         char key[12];
         uint32_t number;
         snprintf(key, sizeof key, "%u", f->number);
-        if (!number_at(hd_value_at(hd_value_at(l->doc, "fans"), key), "strand", &number)) {
-            f->total = f->begun; /* nothing waits for it: no more are begun */
-            continue;
-        }
+        if (!number_at(hd_value_at(hd_value_at(l->doc, "fans"), key), "strand", &number))
+            continue; /* nothing waits for it: no more are begun */
         LIST_FOR (m, &l->in->strands) {
             strand *s = LIST_ENTRY(m, strand, link);
             if (s->number == number && s->state == STRAND_FAN) f->waiter = s, s->waits_for = f;

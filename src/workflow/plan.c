@@ -2,6 +2,7 @@
 #include "workflow/plan.h"
 
 #include "base/env.h"
+#include <ctype.h>
 
 static const char *const node_names[] = {
 #define PLAN_NODE_ROW(name, out) #name,
@@ -146,4 +147,10 @@ uint32_t plan_find_node(const plan_function *f, const char *id) {
     for (uint32_t i = 0; i < f->node_count; i++)
         if (!strcmp(f->nodes[i].id, id)) return i;
     return PLAN_NONE;
+}
+
+bool plan_name_is_good(const char *name, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && (!name[i] || !strchr("_-.", name[i]))) return false;
+    return length && length <= PLAN_NAME_MAX;
 }

@@ -211,6 +211,11 @@ void plan_unref(plan *p);
 uint32_t plan_find_function(const plan *p, const char *name);
 uint32_t plan_find_node(const plan_function *f, const char *id);
 
+/* Whether a workflow or a queue can have this name, which is a part of names of documents; and the rule in words. */
+#define PLAN_NAME_MAX  100 /* bytes */
+#define PLAN_NAME_RULE "letters, digits, '_', '-' and '.', at most 100 bytes"
+bool plan_name_is_good(const char *name, size_t length);
+
 static inline const plan_edge *plan_out(const plan_function *f, const plan_node *n, uint32_t i) {
     assert(i < n->out_count);
     return &f->edges[n->first_out + i];

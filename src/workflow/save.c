@@ -7,6 +7,7 @@
 
 #include "expr/dict.h"
 #include "expr/encode.h"
+#include "expr/text.h"
 #include "value/number.h"
 
 #define PATH_MAX_LENGTH 8
@@ -369,6 +370,16 @@ static hd_value strand_record(saver *s, const strand *t) {
     return hd_array_of(s->pool, fields, hd_value_count(rest) || hd_value_status(rest) ? 4 : 3);
 }
 
+/* Keeps the list in the order in which the steps were begun, as CPython would have begun them. Strands are saved nearly
+ * in that order, so the place is found from the end: only a strand that was marked before it came to its step is
+ * saved too early. */
+static void insert_unqueued(instance *in, strand *t) {
+    list_node *at = in->unqueued.head.prev;
+    while (at != &in->unqueued.head && LIST_ENTRY(at, strand, unqueued)->begun > t->begun)
+        at = at->prev;
+    list_insert_after(at, &t->unqueued);
+}
+
 static void save_strand(saver *s, strand *t) {
     if (t->state == STRAND_ENDED && !t->stored) return;
     number_text n = text_of(t->number);
@@ -376,7 +387,7 @@ static void save_strand(saver *s, strand *t) {
     put_at(s, n.chars, t->state == STRAND_ENDED ? (hd_value){ 0 } : strand_record(s, t));
     pop(s, 1);
     t->stored = t->state != STRAND_ENDED;
-    if (t->stored && !list_linked(&t->unqueued)) list_push_back(&s->in->unqueued, &t->unqueued);
+    if (t->stored && !list_linked(&t->unqueued)) insert_unqueued(s->in, t);
 }
 
 /* ---- the whole */
@@ -423,10 +434,24 @@ static bool is_kept(const char *part, bool variables) {
            (!strcmp(part, "vars") || !strcmp(part, "loops") || !strcmp(part, "objects"));
 }
 
+/* The node that a workflow raised the exception at; NULL: an earlier version of the workflow had it, or none did. */
+static const plan_node *raiser(const plan *p, const exc *e) {
+    if (e->raised.kind != EV_TUPLE) return NULL;
+    const text *name = e->raised.tuple->items[0].text, *id = e->raised.tuple->items[1].text;
+    for (uint32_t i = 0; i < p->function_count; i++) {
+        const plan_function *f = &p->functions[i];
+        if (!f->name || !text_is_utf8(name, f->name)) continue;
+        for (uint32_t k = 0; k < f->node_count; k++)
+            if (text_is_utf8(id, f->nodes[k].id)) return &f->nodes[k];
+        return NULL;
+    }
+    return NULL;
+}
+
 /* Where the exception that has ended the instance was raised. */
 static void save_origin(saver *s) {
     instance *in = s->in;
-    const plan_node *n = in->result.kind == EV_EXC ? ((exc *)in->result.o)->raised_at : NULL;
+    const plan_node *n = in->result.kind == EV_EXC ? raiser(in->p, in->result.exc) : NULL;
     if (!n) return;
     hd_value v = hd_object_set(s->pool, hd_object(), "node", hd_string(s->pool, n->id));
     if (n->function)

@@ -389,10 +389,12 @@ static void begin_drain(shard *s, const member *heir) {
 
 static void end_drain(shard *s) {
     s->drains_ns = 0;
+    limits_close(s->e);
     LIST_FOR_SAFE (n, &s->e->lives) {
         live *l = LIST_ENTRY(n, live, link);
         if (l->shard == s) step_queue(l);
     }
+    limits_open(s->e);
 }
 
 /* Everything that its instances have done is stored. */
@@ -496,11 +498,11 @@ static void lease_taken(bool held, void *ctx) {
     if (held && !e->observer) shard_rise_soon(s);
     if (held || !s->runs) return;
     if (e->shard_count == 1)
-        env_log(e->env, HD_LOG_WARN, "another process runs the workflows of space %s now",
+        env_log(e->env, HD_LOG_WARN, "this process no longer runs the workflows of space %s",
                 e->space);
     else
         env_log(e->env, HD_LOG_WARN,
-                "another process runs shard %u of the workflows of space %s now", s->number,
+                "this process no longer runs shard %u of the workflows of space %s", s->number,
                 e->space);
     engine_leave_shard(s);
 }

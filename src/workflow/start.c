@@ -136,8 +136,7 @@ static hd_status make_id(hd_engine *e, const char *name, const hd_start_options 
             e->rt, HD_USAGE,
             "a start key has 1 to 100 bytes of UTF-8, no slash and no control character");
     if (o->queue && !line_name_is_good(o->queue))
-        return runtime_fail(e->rt, HD_USAGE,
-                            "a queue has a name of letters, digits, '_', '-' and '.'");
+        return runtime_fail(e->rt, HD_USAGE, "a queue has a name of " PLAN_NAME_RULE);
     if (o->key) snprintf(id, HD_INSTANCE_ID_SIZE, "%s/%s", name, o->key);
     else make_key(e, name, id);
     return HD_OK;
@@ -153,34 +152,89 @@ static hd_status claim_absence(hd_tx *tx, hd_cell cell, bool keyed) {
     return hd_value_exists(known) ? HD_EXISTS : hd_value_status(known);
 }
 
-static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value record,
-                              bool keyed) {
-    place_id doc = engine_document(e, INSTANCE_PREFIX, id);
-    hd_cell cell = { doc };
+static hd_status write_record(hd_tx *tx, hd_cell cell, hd_value record, bool keyed) {
     hd_pool *pool = hd_tx_pool(tx);
-    if (!doc) return HD_LIMIT;
     record = hd_object_set(pool, record, "status", hd_string(pool, "queued"));
     hd_status status = claim_absence(tx, cell, keyed);
     if (!status) status = hd_tx_set(tx, cell, record);
-    if (!status) status = hd_tx_set_kind(tx, cell, "workflow.queued");
+    return status ? status : hd_tx_set_kind(tx, cell, "workflow.queued");
+}
+
+static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value record,
+                              bool keyed) {
+    place_id doc = engine_document(e, INSTANCE_PREFIX, id);
+    if (!doc) return HD_LIMIT;
+    hd_status status = write_record(tx, (hd_cell){ doc }, record, keyed);
     if (!status) status = within_started(e, tx, doc);
     place_unref(&e->rt->r.places, doc);
     return status;
 }
 
-/* A start with a key claims one thing, that the document is absent. If that is stale, another program has made the
- * instance meanwhile, and it is the one of this start, too. Any other refusal is told by the next sync. */
-static void keyed_is_settled(hd_status status, void *rt) {
-    if (status && status != HD_STALE) runtime_refused(rt, (hd_cell){ 0 }, status);
+/* ---- a start with a key, in a commit of its own
+ *
+ * The commit claims one thing, that the document is absent. If the store refuses the claim, the start is tried again.
+ * Then the document is there (HD_EXISTS): another program has started the instance, which is that of this start, too.
+ * Or it is absent, because the instance was removed meanwhile: the start is stored. */
+
+typedef struct keyed_start {
+    list_node link; /* in engine.keyed until it is stored, or the engine is closed */
+    hd_runtime *rt;
+    place_id doc; /* referenced */
+    hd_value record;
+    uint64_t number; /* from 1, in the order of the calls and of engine.keyed */
+} keyed_start;
+
+static void free_keyed(keyed_start *k) {
+    list_discard(&k->link);
+    place_unref(&k->rt->r.places, k->doc);
+    hd_value_unref(k->record);
+    env_free(&k->rt->env, k, sizeof *k);
 }
 
-static hd_status commit_queued(hd_engine *e, const char *id, hd_value record, bool keyed) {
+static hd_status write_keyed(hd_tx *tx, void *ctx) {
+    const keyed_start *k = ctx;
+    tx->class = HD_COMMIT_EVENT;
+    return write_record(tx, (hd_cell){ k->doc }, k->record, true);
+}
+
+/* HD_EXISTS is no refusal of this start. The next sync returns any other one. */
+static void keyed_settled(hd_status status, void *ctx) {
+    keyed_start *k = ctx;
+    if (status && status != HD_EXISTS) runtime_refused(k->rt, (hd_cell){ 0 }, status);
+    free_keyed(k);
+}
+
+static hd_status commit_keyed(hd_engine *e, const char *id, hd_value record) {
+    place_id doc = engine_document(e, INSTANCE_PREFIX, id);
+    keyed_start *k = doc ? env_new0(e->env, sizeof *k) : NULL;
+    if (!k) {
+        if (doc) place_unref(&e->rt->r.places, doc);
+        return doc ? HD_NOMEM : HD_LIMIT;
+    }
+    *k = (keyed_start){ .rt = e->rt, .doc = doc, .record = hd_value_ref(record) };
+    k->number = ++e->keyed_count;
+    list_push_back(&e->keyed, &k->link);
+    hd_status status = hd_transact_later(e->rt, write_keyed, k, keyed_settled, k);
+    if (status) free_keyed(k);
+    return status;
+}
+
+bool start_is_pending(const hd_engine *e, uint64_t number) {
+    if (list_empty(&e->keyed)) return false;
+    return LIST_ENTRY(list_first(&e->keyed), keyed_start, link)->number <= number;
+}
+
+void start_fini(hd_engine *e) {
+    while (list_pop_front(&e->keyed)) {}
+}
+
+static hd_status commit_queued(hd_engine *e, const char *id, hd_value record) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(e->rt, &tx);
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
-    status = write_queued(e, tx, id, record, keyed);
-    if (!status) return hd_tx_commit(tx, keyed ? keyed_is_settled : NULL, e->rt);
+    status = write_queued(e, tx, id, record, false);
+    if (!status) return hd_tx_commit(tx, NULL, NULL);
     hd_tx_abort(tx);
     return status;
 }
@@ -211,8 +265,8 @@ static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_
     if (status) return status;
     if (tx && o->key && read_started(e, tx, id)) return HD_EXISTS;
     if (tx) return write_queued(e, tx, id, record, o->key);
-    return shard_runs(e, id) ? live_start(e, id, p, record, o)
-                             : commit_queued(e, id, record, o->key);
+    if (shard_runs(e, id)) return live_start(e, id, p, record, o);
+    return o->key ? commit_keyed(e, id, record) : commit_queued(e, id, record);
 }
 
 static hd_status start(hd_engine *e, hd_tx *tx, const char *name, hd_value input,

@@ -226,18 +226,43 @@ static hd_status fail_with(hd_engine *e, strand *s, hd_value exception) {
     return status;
 }
 
-static hd_status refuse_long(hd_engine *e, strand *s, const char *what) {
+static hd_status refuse_long(hd_engine *e, strand *s) {
     char message[200];
-    snprintf(message, sizeof message, "the %s of %.60s is longer than %zu bytes", what,
+    snprintf(message, sizeof message, "the result of %.60s is longer than %zu bytes",
              strand_node(s)->name, e->value_max);
     return fail(e, s, "ValueError", message);
+}
+
+/* `except` and `retry` go by the class: that stays, and the message says that arguments and attributes were dropped. It
+ * is a ValueError if that is still too long, or if it is a group, which cannot be made of a message alone. */
+static hd_status fail_shortened(hd_engine *e, strand *s, hd_value exception) {
+    char message[200];
+    snprintf(message, sizeof message,
+             "the exception of %.60s is longer than %zu bytes: its arguments and attributes were "
+             "dropped",
+             strand_node(s)->name, e->value_max);
+    if (class_is(e->classes, class_or_base(e, exception), CLASS_BaseExceptionGroup))
+        return fail(e, s, "ValueError", message);
+    hd_pool *pool;
+    hd_status status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    hd_value args = hd_array_append(pool, hd_array(), hd_string(pool, message));
+    hd_value v = hd_object_set(pool, hd_object(), "$error", hd_value_at(exception, "$error"));
+    v = hd_object_set(pool, v, "args", args);
+    if (hd_value_exists(hd_value_at(exception, "bases")))
+        v = hd_object_set(pool, v, "bases", hd_value_at(exception, "bases"));
+    status = hd_value_status(v);
+    if (!status)
+        status = engine_takes(e, v) ? fail_with(e, s, v) : fail(e, s, "ValueError", message);
+    hd_pool_close(pool);
+    return status;
 }
 
 static hd_status succeed(hd_engine *e, strand *s, hd_value result) {
     ev v;
     hd_error error;
     char message[300];
-    if (!engine_takes(e, result)) return refuse_long(e, s, "result");
+    if (!engine_takes(e, result)) return refuse_long(e, s);
     hd_status status = decode_value(e->w, result, &v, &error);
     if (status == HD_NOMEM) return status;
     if (!status) return walk_result(s->in, s, v);
@@ -279,7 +304,7 @@ void step_fail_with(hd_engine *e, strand *s, hd_value exception) {
     live *l = begin_walk(e, s);
     e->stats.steps++;
     end_walk(l, engine_takes(e, exception) ? fail_with(e, s, exception)
-                                           : refuse_long(e, s, "exception"));
+                                           : fail_shortened(e, s, exception));
 }
 
 void step_raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {

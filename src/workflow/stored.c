@@ -10,12 +10,13 @@ typedef struct stored_waiter {
     list_node link; /* in engine.stored */
     uint64_t local; /* replica.settled reaches it: the commits of the runtime have their verdicts */
     uint64_t commit; /* engine.commits_done reaches it; 0: the engine was not active */
+    uint64_t keyed;  /* the first so many starts with a key are stored: start.c */
     hd_workflow_stored_fn fn;
     void *ctx;
 } stored_waiter;
 
 static bool is_stored(const hd_engine *e, const stored_waiter *w) {
-    if (e->rt->r.settled < w->local) return false;
+    if (e->rt->r.settled < w->local || start_is_pending(e, w->keyed)) return false;
     if (!w->commit || !e->active || w->commit <= e->commits_done) return true;
     return !e->waits && !live_has_news(e);
 }
@@ -52,6 +53,7 @@ hd_status hd_workflow_stored(hd_engine *e, hd_workflow_stored_fn fn, void *ctx) 
     if (!w) return HD_NOMEM;
     *w = (stored_waiter){ .local = e->rt->r.next_local - 1,
                           .commit = e->active ? e->commits_begun + 1 : 0,
+                          .keyed = e->keyed_count,
                           .fn = fn,
                           .ctx = ctx };
     list_push_back(&e->stored, &w->link);

@@ -192,6 +192,10 @@ void task_fini(struct hd_engine *e);
 hd_status limit_enter(struct hd_engine *e, strand *s, uint64_t rank, bool *may_queue);
 /* The strand no longer counts in its limit, nor waits there. */
 void limit_leave(struct hd_engine *e, strand *s);
+/* Many steps are about to be queued, in no order: those with limits all wait until limits_open, so that the highest
+ * rank goes first and not the one that happens to be queued first. */
+void limits_close(struct hd_engine *e);
+void limits_open(struct hd_engine *e);
 /* Lets strands in that could not be let in before, for lack of memory. */
 void limit_retry(struct hd_engine *e);
 static inline bool limit_has_room(const limit *l) {

@@ -93,11 +93,16 @@ static bool leave(strand *s) {
     return true;
 }
 
+/* Clean-up and handlers may raise it again: the first place counts. */
+static bool note_place(const strand *s, exc *e) {
+    if (e->raised.kind != EV_NONE) return true;
+    return raise_note_place(s->in->w, e, activation_function(s->a)->name, strand_node(s)->id);
+}
+
 bool unwind(strand *s, ev exception) {
     instance *in = s->in;
-    exc *x = (exc *)exception.o;
     assert(exception.kind == EV_EXC);
-    if (!x->raised_at) x->raised_at = strand_node(s);
+    if (!note_place(s, exception.exc)) return false;
     for (;;) {
         bool taken;
         if (!find_handler(s, exception, &taken)) return false;
@@ -148,11 +153,18 @@ static bool cancel_branches(fan *f) {
 
 bool unwind_branches(fan *f) { return f->cancelled || !f->waiter || cancel_branches(f); }
 
+/* As in asyncio.TaskGroup: a branch that was cancelled is no failure. That happens to a single branch if the child for
+ * which it waits is cancelled. */
+static bool is_group_failure(const instance *in, ev exception) {
+    return !class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
+}
+
 bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception) {
     assert(barrier->kind == NODE_BARRIER && f->done && exception.kind == EV_EXC);
     strand *waiter = f->waiter;
     if (!waiter || f->cancelled) return true;
-    if (barrier->mode == BARRIER_GROUP) return cancel_branches(f);
+    if (barrier->mode == BARRIER_GROUP)
+        return !is_group_failure(f->a->in, exception) || cancel_branches(f);
     if (barrier->mode != BARRIER_ALL || f->done == f->total) return true;
     detach(f);
     return unwind(waiter, exception);
@@ -165,11 +177,11 @@ static bool cancel_strand(strand *s) {
     world *w = s->in->w;
     if (s->cancelled || s->state == STRAND_ENDED) return true;
     s->cancelled = true;
+    strand_mark(s); /* `cancelled` is to be stored: the strand may raise only after a restart */
     if (s->state == STRAND_FAN) return cancel_branches(s->waits_for);
     if (s->state ==
         STRAND_CHILD) { /* the child is cancelled; when it has ended, the strand raises */
         if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
-        strand_mark(s);
         return true;
     }
     ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);

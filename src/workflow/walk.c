@@ -350,19 +350,28 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     return fan_go_on(f);
 }
 
+/* What the branch has given or raised. A branch that was not begun before the fan was cancelled has none, and counts as
+ * cancelled. */
+static ev fan_result(const fan *f, uint32_t index) {
+    world *w = f->a->in->w;
+    const dict_entry *e = dict_find(w, f->results.dict, ev_int(index));
+    assert(e || f->cancelled);
+    return e ? e->value : exc_new(w, CLASS_CancelledError, w->empty_tuple);
+}
+
 /* The first results in order of the branches, as a list. */
 static ev fan_list(fan *f, uint32_t count) {
     assert(count <= f->total && f->results.kind == EV_DICT);
     world *w = f->a->in->w;
     ev all = plist_new(w, count);
     for (uint32_t i = 0; i < count && !ev_failed(all); i++) {
-        const dict_entry *e = dict_find(w, f->results.dict, ev_int(i));
-        if (!e || !plist_append(w, all.list, e->value)) return ev_fail();
+        ev result = fan_result(f, i);
+        if (ev_failed(result) || !plist_append(w, all.list, result)) return ev_fail();
     }
     return all;
 }
 
-/* ExceptionGroup("unhandled errors in a TaskGroup", [...]). */
+/* ExceptionGroup("unhandled errors in a TaskGroup", [...]); EV_UNBOUND: no branch has failed, some were cancelled. */
 static ev fan_group(fan *f) {
     world *w = f->a->in->w;
     uint32_t at = 0;
@@ -372,6 +381,7 @@ static ev fan_group(fan *f) {
             !class_is(w->classes, e->value.o->class_, CLASS_CancelledError) &&
             !plist_append(w, all.list, e->value))
             return ev_fail();
+    if (!ev_failed(all) && !all.list->count) return ev_unbound();
     pair[0] = text_of_ascii(w, "unhandled errors in a TaskGroup");
     pair[1] = all;
     if (ev_failed(all) || ev_failed(pair[0])) return ev_fail();
@@ -455,6 +465,7 @@ static void begin_step(strand *s, strand_state state) {
     s->lost = 0;
     s->due_ms = 0;
     s->since_ms = s->in->now_ms;
+    s->begun = ++s->in->steps_begun;
     strand_set_state(s, state);
     strand_mark(s);
 }

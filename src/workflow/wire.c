@@ -2,6 +2,7 @@
 #include "workflow/wire.h"
 
 #include "base/env.h"
+#include "workflow/task.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,16 +53,29 @@ static const char *text_of(hd_value v, size_t most) {
     return t && strlen(t) == length && length <= most ? t : NULL;
 }
 
-static hd_status take_texts(hd_value v, size_t most, size_t each, const char *key,
-                            hd_error *error) {
+static hd_status take_list(hd_value v, size_t most, const char *key, hd_error *error) {
     if (hd_value_kind(v) != HD_KIND_ARRAY) return wrong(error, HD_USAGE, key, "must be an array");
     if (!hd_value_count(v) || hd_value_count(v) > most)
         return wrong(error, HD_LIMIT, key, "has no element, or too many");
-    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);) {
-        const char *t = text_of(it.value, each);
-        if (!t || !*t) return wrong(error, HD_USAGE, key, "must hold texts that are not too long");
-    }
     return HD_OK;
+}
+
+static bool is_not_empty(const char *t) { return *t; }
+static const char rule_not_empty[] = "must hold texts, not empty and not too long";
+
+/* "" stands for steps that name no queue. */
+static bool is_queue(const char *t) { return !*t || line_name_is_good(t); }
+static const char rule_queue[] = "must hold names of " PLAN_NAME_RULE ", or \"\"";
+
+static hd_status take_texts(hd_value v, size_t most, size_t length_max,
+                            bool (*is_good)(const char *), const char *rule, const char *key,
+                            hd_error *error) {
+    hd_status status = take_list(v, most, key, error);
+    for (hd_iter it = hd_iter_of(v); !status && hd_iter_next(&it);) {
+        const char *t = text_of(it.value, length_max);
+        if (!t || !is_good(t)) status = wrong(error, HD_USAGE, key, rule);
+    }
+    return status;
 }
 
 static hd_status take_text(hd_value v, size_t most, const char **out, const char *key,
@@ -97,15 +111,17 @@ static hd_status take(const char *key, hd_value v, wire_message *m, hd_error *er
     if (!strcmp(key, "message")) return take_text(v, WIRE_MESSAGE_MAX, &m->message, key, error);
     if (!strcmp(key, "actions")) {
         m->actions = v;
-        return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, key, error);
+        return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, is_not_empty, rule_not_empty, key,
+                          error);
     }
     if (!strcmp(key, "queues")) {
         m->queues = v;
-        return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, key, error);
+        return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, is_queue, rule_queue, key, error);
     }
     if (!strcmp(key, "tokens")) {
         m->tokens = v;
-        return take_texts(v, WIRE_CLAIM_MAX, WIRE_TOKEN_MAX - 1, key, error);
+        return take_texts(v, WIRE_CLAIM_MAX, WIRE_TOKEN_MAX - 1, is_not_empty, rule_not_empty, key,
+                          error);
     }
     if (!strcmp(key, "error")) {
         m->error = v;

@@ -138,23 +138,28 @@ static bool fail_refused(hd_engine *e, const task_view *t) {
 
 /* ---- running */
 
-/* What the completion has made of the instance goes into the transaction; without it, nothing does. */
+/* Stores what the completion has made of the instance in the action's transaction. If that is not possible, both are
+ * given up, and the action runs again: a completion that was stored alone would lose what the action wrote. */
 static void finish(hd_engine *e, hd_tx *tx, const task_view *t, hd_value result) {
     struct within *self = e->within;
     snprintf(self->instance, sizeof self->instance, "%s", t->instance);
     snprintf(self->step, sizeof self->step, "%s", t->id);
-    assert(!e->waits && !e->changed.count && !(tx->flags & TX_LENT));
+    assert(!e->waits && !(tx->flags & TX_LENT));
+    /* Before the action ran everything was stored, so an earlier loss has spoiled nothing. Instances that have changed
+     * since are those that the action's function has started or rerun: they are stored in the same commit. */
+    e->spoiled = false;
     self->commit = e->commits_begun + 1;
     hd_status status = task_complete(e, t->token, result);
     if (!status) (void)child_work(e);
     const live *l = live_find(e, self->instance);
     bool stored = !status && l && l->changed && !e->spoiled;
     if (stored) status = live_commit_in(e, tx);
-    else hd_tx_abort(tx);
+    else hd_tx_abort(tx), live_lose_changed(e);
     bool sent = e->commits_begun >= self->commit;
     if (!sent) self->commit = 0; /* the next commit is another one */
     if (stored && status && !(sent && within_is_to_blame(status)))
         engine_starve(e, status); /* loaded again, the step would be offered at once */
+    else if (!stored && !status) engine_starve(e, HD_NOMEM);
 }
 
 static void run(hd_engine *e, const task_view *t, hd_pool *pool) {

@@ -356,6 +356,18 @@ static void emit_try(const stmt *s, tails *t, around *o) {
     say("}");
 }
 
+/* The nodes of `finally: sleep` in a branch, for the way on which an exception leaves the branch. */
+static void emit_branch_clean_up(int handler) {
+    tails t = { .count = 0 };
+    say(",{\"id\":\"n%d\",\"kind\":\"HANDLER\",\"clauses\":[{}]}", handler);
+    add(&t, handler, "GUARD", 0);
+    int id = node(&t, "SLEEP");
+    say(",\"seconds\":%g}", sleep_unit_s);
+    add(&t, id, "FORWARD", 0);
+    node(&t, "RAISE");
+    say("}");
+}
+
 static void emit_fan(const stmt *s, tails *t) {
     int id = node(t, "FAN_HEAD"), kept = handler_count;
     say(",\"over\":[\"call\",\"range\",[%d]],\"into\":[\"name\",\"i\"],\"window\":%d}", s->c,
@@ -363,10 +375,16 @@ static void emit_fan(const stmt *s, tails *t) {
     tails branch = { .count = 0 };
     add(&branch, id, "ELEM", 0);
     handler_count = 0; /* exceptions of a branch go to its BARRIER */
+    bool cleans_up = s->a % 2;
+    int outer = handlers[0], caught = cleans_up ? emit_handler() : -1;
+    if (cleans_up) handlers[handler_count++] = caught;
     int action = node(&branch, "ACTION");
     say(",\"action\":\"act\",\"args\":[[\"%%\",[\"+\",[\"name\",\"v%d\"],[\"name\",\"i\"]],%d]],"
         "\"into\":[\"name\",\"r\"]}",
         s->b, ARGUMENTS);
+    handler_count = 0;
+    if (cleans_up) emit_branch_clean_up(caught);
+    handlers[0] = outer;
     handler_count = kept;
     int barrier = ids++;
     if (kept) edge(barrier, handlers[kept - 1], "EXCEPT", 0);

@@ -17,10 +17,11 @@ enum { HELD_MAX = 64, STEPS_MAX = 20000 };
 
 static lab_env *env;
 static hd_memory *memory;
-static hd_runtime *rt;
+static hd_runtime *rt, *writer;
 static hd_engine *engine;
 static hd_pool *pool;
-static long completed, crashes, losses, twices, families, skipped, signals, spoilt, pauses, effects;
+static long completed, crashes, losses, twices, families, skipped, signals, spoilt, pauses, effects,
+    interferences;
 
 /* ---- workers */
 
@@ -124,6 +125,19 @@ static void crash(void) {
 
 /* ---- what comes from outside */
 
+/* Another program writes what an action has read, before the action's commit arrives: the store refuses that commit,
+ * and the action runs again. */
+static hd_status add_one(hd_tx *tx, void *ctx) {
+    hd_cell cell = hd_cell_at(writer, "main/effects");
+    (void)ctx;
+    return hd_tx_set_int(tx, cell, hd_value_as_int(hd_tx_get(tx, cell), 0) + 1);
+}
+
+static void interfere(void) {
+    assert_int_equal(hd_transact(writer, add_one, NULL), HD_OK);
+    interferences++;
+}
+
 /* Where it is to fail it raises an exception, or the store refuses its commit for good. */
 static hd_status effect(hd_action *a, hd_value args, void *ctx) {
     (void)ctx;
@@ -138,6 +152,7 @@ static hd_status effect(hd_action *a, hd_value args, void *ctx) {
     if (failed && x % 2) return hd_tx_require_absent(tx, hd_cell_at(rt, "main/taken"));
     if (failed) return hd_action_raise(a, "ValueError", "effect");
     effects++;
+    if (roll(4) == 0) interfere();
     return hd_action_return(a, hd_int(hd_action_pool(a), y));
 }
 
@@ -230,9 +245,9 @@ static void pump(void) {
     task_check(engine);
 }
 
-static void drive(const char *id, const char *other) {
+static void drive(const char *id, const char *other, const char *beside) {
     held_count = done_count = lost_now = 0;
-    for (long turn = 0; !is_over(id) || !is_over(other); turn++) {
+    for (long turn = 0; !is_over(id) || !is_over(other) || !is_over(beside); turn++) {
         if (turn > 200000) fail_msg("%s does not end", id);
         pump();
         disturb();
@@ -255,6 +270,29 @@ static void register_program(uint64_t seed) {
     }
 }
 
+/* So many effects has a second workflow, "beside", whose instance has neither parent nor children. */
+enum { BESIDE = 4 };
+
+static void register_beside(void) {
+    hd_error error = { 0 };
+    bool failed = true;
+    int x = -1;
+    while (failed) (void)act(++x, &failed);
+    hd_value source = hd_string_f(
+        pool,
+        "{\"heddle\":1,\"name\":\"beside\",\"functions\":[{\"name\":\"run\",\"nodes\":["
+        "{\"id\":\"in\",\"kind\":\"ENTRY\"},{\"id\":\"each\",\"kind\":\"LOOP_HEAD\",\"over\":"
+        "[\"call\",\"range\",[%d]],\"into\":[\"name\",\"i\"]},{\"id\":\"do\",\"kind\":\"ACTION\","
+        "\"action\":\"effect\",\"args\":[%d]},{\"id\":\"out\",\"kind\":\"RETURN\",\"value\":0}],"
+        "\"edges\":[[\"in\",\"each\"],[\"each\",\"do\",\"CONTINUE\"],[\"do\",\"each\",\"BACK\"],"
+        "[\"each\",\"out\",\"BREAK\"]]}]}",
+        BESIDE, x);
+    size_t length;
+    const char *chars = hd_value_text(source, &length);
+    hd_value ir = hd_json_parse(pool, chars, length, &error);
+    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
+}
+
 static void compare_end(uint64_t seed, const char *id, bool raises, long right) {
     hd_value doc = engine_read(engine, pool, INSTANCE_PREFIX, id);
     const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
@@ -266,7 +304,7 @@ static void compare_end(uint64_t seed, const char *id, bool raises, long right) 
 }
 
 static void compare(uint64_t seed) {
-    char id[HD_INSTANCE_ID_SIZE], other[HD_INSTANCE_ID_SIZE];
+    char id[HD_INSTANCE_ID_SIZE], other[HD_INSTANCE_ID_SIZE], beside[HD_INSTANCE_ID_SIZE];
     bool raises;
     long right;
     make_program(seed);
@@ -279,17 +317,19 @@ static void compare(uint64_t seed) {
     hd_value given = hd_object_set(pool, hd_object(), "v0", hd_int(pool, input));
     assert_int_equal(hd_workflow_start(engine, "w0", given, NULL, id), HD_OK);
     assert_int_equal(hd_workflow_start(engine, "w0", given, NULL, other), HD_OK);
+    assert_int_equal(hd_workflow_start(engine, "beside", hd_object(), NULL, beside), HD_OK);
     uint64_t started = engine->stats.started;
-    long before = effects_stored();
+    long before = effects_stored() - interferences;
     open_queues();
-    drive(id, other);
+    drive(id, other, beside);
     families += engine->stats.started > started;
     compare_end(seed, id, raises, right);
     compare_end(seed, other, raises, right);
     for (int i = 0; i < ARGUMENTS * 2; i++) naive_calls[i] *= 2; /* there were two instances */
-    if (effects_stored() - before != 2 * naive_effects)
-        fail_msg("seed %llu: %ld effects instead of %ld", (unsigned long long)seed,
-                 effects_stored() - before, 2 * naive_effects);
+    long had = effects_stored() - interferences - before;
+    if (had != 2 * naive_effects + BESIDE)
+        fail_msg("seed %llu: %ld effects instead of %ld", (unsigned long long)seed, had,
+                 2 * naive_effects + BESIDE);
     if (memcmp(naive_calls, engine_calls, sizeof naive_calls) != 0)
         fail_msg("seed %llu: other actions", (unsigned long long)seed);
     assert_int_equal(engine->stats.open, 0);
@@ -303,13 +343,14 @@ static void a_random_workflow_means_what_it_says_whatever_its_workers_do(void **
     children = rich = true;
     for (long i = 0; i < n; i++, seed++) compare(given ? seed : seed * 104729);
     print_message("%ld completions, %ld crashes, %ld lost, %ld twice, %ld with children, %ld too "
-                  "long, %ld signals, %ld of them spoilt, %ld pauses, %ld effects\n",
+                  "long, %ld signals, %ld of them spoilt, %ld pauses, %ld effects, "
+                  "%ld of them refused\n",
                   completed, crashes, losses, twices, families, skipped, signals, spoilt, pauses,
-                  effects);
+                  effects, interferences);
     assert_true(n < 1000 || (completed > n && crashes > n / 4 && losses > n / 10 &&
                              twices > n / 10 && families > n / 20 && skipped < n / 4));
-    assert_true(n < 1000 ||
-                (signals > n / 10 && spoilt > n / 50 && pauses > n / 10 && effects > n / 4));
+    assert_true(n < 1000 || (signals > n / 10 && spoilt > n / 50 && pauses > n / 10 &&
+                             effects > n / 4 && interferences > n / 20));
 }
 
 static int set_up(void **state) {
@@ -319,18 +360,21 @@ static int set_up(void **state) {
     assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
     options.memory = memory;
     assert_int_equal(hd_open(NULL, &options, &rt, &error), HD_OK);
+    assert_int_equal(hd_open(NULL, &options, &writer, &error), HD_OK);
     assert_int_equal(hd_engine_open(rt, NULL, &engine, &error), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
     for (int i = 0; i < 2; i++) join_worker(&workers[i]);
     hd_action_spec spec = { .name = "effect", .fn = effect, .transaction = true };
     assert_int_equal(hd_action_register(engine, &spec), HD_OK);
     assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/taken"), "1"), HD_OK);
+    register_beside();
     return 0;
 }
 
 static int tear_down(void **state) {
     hd_pool_close(pool);
     assert_int_equal(hd_close(rt), HD_OK);
+    assert_int_equal(hd_close(writer), HD_OK);
     hd_memory_close(memory);
     lab_env_close(env);
     return 0;

@@ -109,6 +109,35 @@ static void what_a_class_does_in_python_is_unsupported(void **state) {
     run_with("{'name':'shop:Cart','kind':'record','fields':['n'],'partial':true,'own':true}",
              "['call','str',[['new','shop:Cart',[1]]]]");
     assert_raised("Unsupported");
+    run_with("{'name':'shop:Cart','kind':'record','fields':['n'],'partial':true}",
+             "['call','type',[['type','shop:Cart']]]"); /* it may have a metaclass */
+    assert_raised("Unsupported");
+}
+
+/* CPython takes a member of such an enum for the str or int that it is. A complaint about it is not the engine's to make,
+ * whether its message names the class or not. */
+static void a_complaint_about_an_object_with_code_is_unsupported(void **state) {
+    static const char *const forms[] = {
+        "['method','ab','strip',[%s]]",
+        "['method','ab','translate',[['dict',97,%s]]]",
+        "['method',['type','str'],'maketrans',[%s,'a']]",
+        "['method',['type','str'],'maketrans',[['dict',%s,1]]]",
+        "['method',['type','float'],'fromhex',[%s]]",
+        "['call','int',[%s,36]]",
+        "['call','bytes',[%s,'utf-8']]",
+        "['call','pow',[1.5,%s,2]]",
+        "['%%','%%*d',['tuple',%s,1]]",
+        "['%%','%%c',%s]",
+        "['method',['list',1],'index',[1,%s]]",
+        "['slice',['list',1],%s,null,null]",
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        static char form[200];
+        snprintf(form, sizeof form, forms[i],
+                 "['const',{'$$enum':'shop:Kind','name':'A','value':'x'}]");
+        run_with("{'name':'shop:Kind','kind':'enum','bare':true,'own_operators':true}", form);
+        assert_raised("Unsupported");
+    }
 }
 
 static void refused(const char *classes, const char *message) {
@@ -222,6 +251,13 @@ static void a_method_is_looked_up_without_a_call(void **state) {
     assert_raised("AttributeError");
 }
 
+static void an_expression_raises_what_it_is_given(void **state) {
+    run_with("", "['call','heddle.raise',[['new','KeyError',['k']]]]");
+    assert_raised("KeyError");
+    run_with("", "['call','heddle.raise',[3]]");
+    assert_raised("TypeError");
+}
+
 static void groups_of_exceptions_have_their_parts(void **state) {
     static const char group[] = "['new','ExceptionGroup',['no',['list',['new','KeyError',['k']]]]]";
     static char form[800];
@@ -242,6 +278,7 @@ int main(void) {
         T(exceptions_are_caught_by_classes_of_the_program),
         T(an_unknown_class_is_met),
         T(what_a_class_does_in_python_is_unsupported),
+        T(a_complaint_about_an_object_with_code_is_unsupported),
         T(classes_that_cannot_be_are_refused),
         T(named_arguments_are_evaluated_in_order),
         T(an_ordered_barrier_keeps_what_came_before_the_failure),
@@ -249,6 +286,7 @@ int main(void) {
         T(calls_are_a_thousand_deep_at_most),
         T(recorded_values_are_of_their_kinds),
         T(a_method_is_looked_up_without_a_call),
+        T(an_expression_raises_what_it_is_given),
         T(groups_of_exceptions_have_their_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

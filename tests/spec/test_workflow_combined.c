@@ -219,6 +219,114 @@ static void cancelling_reaches_a_child_between_two_attempts(void **state) {
     assert_int_equal(stats_now().open, 0);
 }
 
+/* Cancelled branches still clean up when another engine takes over: the join raises CancelledError all the same. */
+static void an_instance_is_cancelled_although_its_branches_end_after_a_restart(void **state) {
+    static const char *const modes[] = { "all", "group", "settled", "ordered", "first" };
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        hd_value result;
+        hd_flow *f = flow("w");
+        hd_flow_try(f);
+        hd_flow_each(f, "x", "[1, 2]");
+        hd_flow_try(f);
+        hd_flow_wait(f, "r", "go", NULL);
+        hd_flow_finally(f);
+        hd_flow_sleep(f, "30");
+        hd_flow_end(f);
+        hd_flow_join(f, "rs", "r");
+        hd_flow_mode(f, modes[i]);
+        hd_flow_except(f, "Exception", "e");
+        hd_flow_return(f, "'caught ' + repr(e)");
+        hd_flow_end(f);
+        hd_flow_return(f, "'gone on'");
+        register_flow(f);
+        start("w", "{}");
+        pump();
+        assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+        pump();
+        next_engine();
+        advance(30000);
+        hd_status status = await(&result);
+        if (status != HD_ABORTED)
+            fail_msg("%s: %s, %s", modes[i], hd_status_name(status), printed(result));
+    }
+}
+
+static char order[100];
+static hd_status note(hd_action *a, hd_value args, void *ctx) {
+    size_t length = strlen(order);
+    snprintf(order + length, sizeof order - length, "%s ",
+             hd_value_as_text(hd_value_index(args, 0), "?"));
+    return hd_action_return(a, hd_null());
+}
+
+/* As in asyncio.gather: all branches are begun before the first failure is raised. */
+static void a_branch_begins_before_what_follows_the_failure_of_another(void **state) {
+    hd_action_spec spec = { .name = "note", .fn = note, .here = true };
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    *order = 0;
+    hd_flow *f = flow("w");
+    hd_flow_try(f);
+    hd_flow_gather(f);
+    hd_flow_branch(f);
+    hd_flow_call(f, NULL, "bad", NULL);
+    hd_flow_branch(f);
+    hd_flow_action(f, NULL, "note", "'beside'");
+    hd_flow_join(f, NULL, NULL);
+    hd_flow_except(f, "ValueError", NULL);
+    hd_flow_action(f, NULL, "note", "'caught'");
+    hd_flow_end(f);
+    hd_flow_return(f, "1");
+    hd_flow_function(f, "bad", NULL);
+    hd_flow_raise(f, "ValueError('no')");
+    register_flow(f);
+    start("w", "{}");
+    assert_result("1");
+    assert_string_equal(order, "beside caught ");
+}
+
+/* As in asyncio.TaskGroup: a task that is cancelled, without the group, is no failure. */
+static void a_child_that_is_cancelled_alone_fails_no_group(void **state) {
+    hd_flow *f = flow("inner");
+    hd_flow_wait(f, "r", "go", NULL);
+    hd_flow_return(f, "r");
+    register_flow(f);
+    f = flow("w");
+    hd_flow_gather(f);
+    hd_flow_branch(f);
+    hd_flow_child(f, "r", "inner", NULL);
+    hd_flow_branch(f);
+    hd_flow_sleep(f, "30");
+    hd_flow_action(f, "r", "work", NULL);
+    hd_flow_join(f, "rs", "r");
+    hd_flow_mode(f, "group");
+    hd_flow_return(f, "[repr(r) for r in rs]");
+    register_flow(f);
+    start_keyed("w", "1", "{}");
+    pump();
+    assert_int_equal(hd_workflow_cancel(engine, "inner/w:1.3.1"), HD_OK);
+    pump();
+    assert_string_equal(field("status"), "running");
+    next_engine();
+    advance(30000);
+    assert_result("[\"CancelledError('')\",\"1\"]");
+}
+
+/* When the first branch ends, others have not begun yet: they count as cancelled. */
+static void branches_that_were_not_begun_count_as_cancelled(void **state) {
+    hd_flow *f = flow("w");
+    hd_flow_each(f, "x", "range(5)");
+    hd_flow_window(f, 2);
+    hd_flow_action(f, "r", "work", NULL);
+    hd_flow_join(f, "rs", "x");
+    hd_flow_mode(f, "first");
+    hd_flow_return(f, "[repr(r) for r in rs]");
+    register_flow(f);
+    start("w", "{}");
+    assert_result("[\"0\",\"CancelledError()\",\"CancelledError()\",\"CancelledError()\","
+                  "\"CancelledError()\"]");
+    assert_int_equal(worked, 1);
+}
+
 /* Of two branches one fails while the other waits within try and finally: that one cleans up first. */
 static void a_branch_that_fails_waits_for_the_clean_up_of_the_other(void **state) {
     hd_flow *f = flow("w");
@@ -500,6 +608,10 @@ int main(void) {
         IN_A_WORLD(a_paused_instance_that_is_cancelled_cleans_up),
         IN_A_WORLD(a_child_ends_while_its_parent_is_paused),
         IN_A_WORLD(cancelling_reaches_a_child_between_two_attempts),
+        IN_A_WORLD(an_instance_is_cancelled_although_its_branches_end_after_a_restart),
+        IN_A_WORLD(a_branch_begins_before_what_follows_the_failure_of_another),
+        IN_A_WORLD(a_child_that_is_cancelled_alone_fails_no_group),
+        IN_A_WORLD(branches_that_were_not_begun_count_as_cancelled),
         IN_A_WORLD(a_branch_that_fails_waits_for_the_clean_up_of_the_other),
         IN_A_WORLD(a_rerun_goes_on_in_the_iteration_that_failed),
         IN_A_WORLD(a_limit_holds_across_schedules_and_pauses),

@@ -57,6 +57,64 @@ static void every_form_has_the_words_of_the_plan(void **state) {
     assert_has(graph(HD_GRAPH_TEXT, (hd_value){ 0 }), "both  BARRIER  deps_required 2");
 }
 
+/* The condition of a GUARD stands beside it, as Python; of a HANDLER the classes. */
+static void a_guard_says_when(void **state) {
+    static const char branches[] =
+        "{\"heddle\":1,\"name\":\"w\",\"inputs\":[{\"name\":\"n\"}],\"functions\":[{\"name\":"
+        "\"run\",\"params\":[\"n\"],"
+        "\"nodes\":[{\"id\":\"in\",\"kind\":\"ENTRY\"},{\"id\":\"b\",\"kind\":\"BRANCH\",\"when\":["
+        "%s]},"
+        "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"x\"},{\"id\":\"h\",\"kind\":\"HANDLER\","
+        "\"clauses\":["
+        "{\"classes\":[\"ValueError\",\"LookupError\"]},{}]},{\"id\":\"out\",\"kind\":\"RETURN\"}],"
+        "\"edges\":[[\"in\",\"b\"],[\"b\",\"a\",\"GUARD\",0],[\"b\",\"out\",\"GUARD\",1],[\"a\","
+        "\"out\"],"
+        "[\"a\",\"h\",\"EXCEPT\"],[\"h\",\"out\",\"GUARD\",0],[\"h\",\"out\",\"GUARD\",1]]}]}";
+    static const char *const cases[][2] = {
+        { "[\"cmp\",[\"item\",[\"name\",\"n\"],\"size\"],\"<\",3,\"<=\",[\"neg\",4.5]]",
+          "n[\"size\"] < 3 <= (-4.5)" },
+        { "[\"and\",[\"not\",[\"name\",\"n\"]],[\"call\",\"len\",[[\"list\",1]]]]",
+          "(not n) and len([1])" },
+        { "[\"cmp\",[\"name\",\"n\"],\"in\",[\"const\",{\"$$tuple\":[1,\"a\"]}]]",
+          "n in (1, \"a\")" },
+        { "[\"cmp\",[\"name\",\"n\"],\"in\",[\"tuple\",1,[\"dict\"]]]", "n in (1, ...)" },
+        { "[\"or\",[\"method\",[\"attr\",[\"name\",\"n\"],\"a\"],\"get\",[\"k\",null]],[\"+\",["
+          "\"name\",\"n\"],true]]",
+          "n.a.get(\"k\", None) or (n + True)" },
+        { "[\"cmp\",[\"name\",\"n\"],\"==\","
+          "\"\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4"
+          "\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\"]",
+          "n == "
+          "\"\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4"
+          "\u00e4\u00e4\u00e4\u00e4\u00e4..." },
+    };
+    char ir[2000], line[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hd_error error = { 0 };
+        snprintf(ir, sizeof ir, branches, cases[i][0]);
+        snprintf(line, sizeof line, "GUARD 0  -> a   %s\n", cases[i][1]);
+        hd_value v = hd_workflow_graph(pool, parse(ir), HD_GRAPH_TEXT, (hd_value){ 0 }, &error);
+        if (hd_value_status(v)) fail_msg("%s", error.message);
+        assert_has(hd_value_as_text(v, ""), line);
+        assert_has(hd_value_as_text(v, ""), "GUARD 1  -> out   else\n");
+        assert_has(hd_value_as_text(v, ""), "GUARD 0  -> out   ValueError, LookupError\n");
+        assert_has(hd_value_as_text(v, ""), "GUARD 1  -> out   any exception\n");
+    }
+    snprintf(ir, sizeof ir, branches, cases[0][0]);
+    static const char *const forms[] = {
+        [HD_GRAPH_MERMAID] = "|\"GUARD 0: n[#quot;size#quot;] &lt; 3 &lt;= (-4.5)\"|",
+        [HD_GRAPH_DOT] = "[label=\"GUARD 0: n[\\\"size\\\"] < 3 <= (-4.5)\"",
+        [HD_GRAPH_SVG] = ">GUARD 0<title>n[&quot;size&quot;] &lt; 3 "
+                         "&lt;= (-4.5)</title><",
+        [HD_GRAPH_JSON] = "\"index\":0,\"when\":\"n[\\\"size\\\"] < 3 <= (-4.5)\""
+    };
+    for (int form = HD_GRAPH_MERMAID; form <= HD_GRAPH_JSON; form++)
+        assert_has(
+            hd_value_as_text(
+                hd_workflow_graph(pool, parse(ir), (hd_graph_form)form, (hd_value){ 0 }, NULL), ""),
+            forms[form]);
+}
+
 static void json_is_json_and_names_are_escaped_in_a_drawing(void **state) {
     hd_value v = parse(graph(HD_GRAPH_JSON, (hd_value){ 0 }));
     hd_value run = hd_value_index(hd_value_at(v, "functions"), 0);
@@ -138,6 +196,23 @@ static void explain_says_what_an_iteration_needs_of_the_one_before(void **state)
     assert_has(got, "2 branches at once");
 }
 
+/* The advice is for both languages, since the IR does not tell from which one it was made. */
+static void explain_says_how_a_loop_is_made_parallel(void **state) {
+    const char *ir =
+        "{\"heddle\":1,\"name\":\"w\",\"functions\":[{\"name\":\"run\",\"nodes\":["
+        "{\"id\":\"e\",\"kind\":\"ENTRY\"},{\"id\":\"for0\",\"kind\":\"LOOP_HEAD\","
+        "\"over\":[\"list\",1],\"into\":[\"name\",\"x\"]},"
+        "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"act\",\"named\":[]},"
+        "{\"id\":\"r\",\"kind\":\"RETURN\",\"value\":1}],\"edges\":[[\"e\",\"for0\"],"
+        "[\"for0\",\"a\",\"CONTINUE\"],[\"a\",\"for0\",\"BACK\"],[\"for0\",\"r\",\"BREAK\"]]}]}";
+    hd_error error = { 0 };
+    hd_value all = hd_workflow_explain(pool, parse(ir), &error);
+    if (hd_value_status(all)) fail_msg("%s", error.message);
+    const char *got = hd_json_print(pool, all, HD_JSON_COMPACT, NULL);
+    assert_has(got, "concurrent = True");
+    assert_has(got, "hd_flow_each");
+}
+
 /* A compiler has rules of its own: what it says of a loop is what is told. */
 static void explain_gives_the_reason_that_a_compiler_has_written(void **state) {
     const char *ir =
@@ -156,6 +231,7 @@ static void explain_gives_the_reason_that_a_compiler_has_written(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_form_has_the_words_of_the_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_guard_says_when, set_up, tear_down),
         cmocka_unit_test_setup_teardown(json_is_json_and_names_are_escaped_in_a_drawing, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_picture_of_an_instance_shows_where_it_stands, set_up,
@@ -164,6 +240,8 @@ int main(void) {
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_registration_refuses_is_not_drawn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_nodes_than_a_drawing_holds_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(explain_says_how_a_loop_is_made_parallel, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(explain_gives_the_reason_that_a_compiler_has_written,
                                         set_up, tear_down),

@@ -372,6 +372,49 @@ static void a_wait_ends_with_a_value_that_was_accepted(void **state) {
     close_judged(state, memory);
 }
 
+static void note_stored(void *ctx) { *(bool *)ctx = true; }
+
+/* A start with a key claims that there is no such instance. If the store has pruned what the claim refers to, or
+ * another program was first, the start is made again; hd_workflow_stored waits for that. */
+static void a_keyed_start_that_is_refused_is_made_again(void **state) {
+    static const hd_status refusals[] = { HD_RESYNC, HD_STALE };
+    hd_memory *memory = open_judged(state, refuse_once);
+    hd_options options = { .env = lab_env_of(env), .memory = memory };
+    hd_engine_options observer = { .observer = true };
+    hd_runtime *looks;
+    hd_engine *tool;
+    hd_flow *f = flow();
+    hd_flow_return(f, "3");
+    register_flow(f);
+    pump();
+    assert_int_equal(hd_open(NULL, &options, &looks, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(looks, &observer, &tool, NULL), HD_OK);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        bool stored = false;
+        hd_start_options o = { .key = hd_status_name(refusals[i]) };
+        refusal = refusals[i];
+        assert_int_equal(hd_workflow_start(tool, "w", hd_object(), &o, id), HD_OK);
+        assert_int_equal(hd_workflow_stored(tool, note_stored, &stored), HD_OK);
+        (void)hd_runtime_pump(looks);
+        (void)hd_runtime_pump(looks);
+        assert_int_equal(refusal, HD_OK); /* it was refused */
+        assert_false(stored);
+        assert_int_equal(hd_runtime_sync(looks), HD_OK);
+        (void)hd_runtime_pump(looks);
+        assert_true(stored);
+        pump();
+        assert_result("3");
+        assert_int_equal(hd_workflow_start(tool, "w", hd_object(), &o, id), HD_EXISTS);
+    }
+    assert_int_equal(
+        hd_workflow_start(tool, "w", hd_object(), &(hd_start_options){ .key = "last" }, id), HD_OK);
+    hd_engine_close(tool); /* it is stored all the same */
+    assert_int_equal(hd_close(looks), HD_OK);
+    pump();
+    assert_result("3");
+    close_judged(state, memory);
+}
+
 static hd_status refuse_first_run(const hd_runtime *from, void *ctx) {
     bool first = calls == 1 && !handled++;
     return first ? HD_HASH_DIFFERS : HD_OK;
@@ -389,6 +432,48 @@ static void an_action_that_is_refused_once_runs_again(void **state) {
     assert_int_equal(calls, 2);
     assert_string_equal(cell("main/counter"), "1");
     close_judged(state, memory);
+}
+
+static int refused_call; /* the commit of this call of the action is refused */
+static hd_status refuse_one_run(const hd_runtime *from, void *ctx) {
+    bool due = calls == refused_call && !handled++;
+    return due ? HD_STALE : HD_OK;
+}
+
+static void register_family(void) {
+    hd_flow *f;
+    assert_int_equal(hd_flow_open(pool, "child", &f), HD_OK);
+    hd_flow_return(f, "1");
+    register_flow(f);
+    assert_int_equal(hd_flow_open(pool, "parent", &f), HD_OK);
+    hd_flow_child(f, NULL, "child", NULL);
+    hd_flow_sleep(f, "1");
+    hd_flow_action(f, "n", "add", NULL);
+    hd_flow_return(f, "n");
+    register_flow(f);
+}
+
+/* The store refuses the commit of an instance with a child, and then the action of another instance runs: what that
+ * action writes is stored. */
+static void a_refused_relative_takes_no_writes_from_others(void **state) {
+    for (refused_call = 1; refused_call <= 4; refused_call++) {
+        hd_memory *memory = open_judged(state, refuse_one_run);
+        calls = handled = 0;
+        register_family();
+        hd_flow *f = flow();
+        hd_flow_sleep(f, "1");
+        hd_flow_action(f, "n", "add", NULL);
+        hd_flow_return(f, "n");
+        register_flow(f);
+        start("parent", "{}");
+        for (int i = 0; i < 3; i++) start("w", "{}");
+        pump();
+        for (int i = 0; i < 100; i++) advance(100);
+        assert_int_equal(handled, 1);
+        assert_int_equal(calls, 5);
+        assert_string_equal(cell("main/counter"), "4");
+        close_judged(state, memory);
+    }
 }
 
 static int asked;
@@ -462,6 +547,49 @@ static hd_status end_it(hd_action *a, hd_value args, void *ctx) {
     if (!status && commits) assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_USAGE);
     else hd_tx_abort(tx);
     return status;
+}
+
+static char begun[HD_INSTANCE_ID_SIZE];
+static hd_status start_aside(hd_action *a, hd_value args, void *ctx) {
+    hd_status status = hd_workflow_start(engine, "inner", hd_object(), NULL, begun);
+    if (!status) status = hd_workflow_rerun(engine, "inner/again", NULL);
+    if (!status) status = add(a, args, ctx);
+    return status;
+}
+
+/* An action within a transaction may start instances outside of it. They run, also if the store refuses the action's
+ * commit and the action runs again. */
+static void an_action_starts_instances_beside_its_transaction(void **state) {
+    hd_memory *memory = open_judged(state, refuse_one_run);
+    calls = handled = 0;
+    refused_call = 1;
+    hd_action_spec spec = { .name = "begin", .fn = start_aside, .transaction = true };
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    hd_flow *f;
+    assert_int_equal(hd_flow_open(pool, "inner", &f), HD_OK);
+    hd_flow_sleep(f, "1");
+    hd_flow_return(f, "1");
+    register_flow(f);
+    f = flow();
+    hd_flow_try(f);
+    hd_flow_action(f, "n", "begin", NULL);
+    hd_flow_except(f, "RuntimeError", "e"); /* the second run: the other instance is not over */
+    hd_flow_return(f, "str(e)");
+    hd_flow_end(f);
+    hd_flow_return(f, "n");
+    register_flow(f);
+    start_keyed("inner", "again", "{}");
+    pump();
+    advance(1000);
+    start("w", "{}");
+    for (int i = 0; i < 30; i++) advance(100);
+    assert_true(handled); /* it was refused */
+    assert_string_equal(field("status"), "done");
+    snprintf(id, sizeof id, "inner/again");
+    assert_result("1");
+    memcpy(id, begun, sizeof id);
+    assert_result("1");
+    close_judged(state, memory);
 }
 
 static void an_action_neither_commits_nor_aborts_its_transaction(void **state) {
@@ -579,6 +707,7 @@ int main(void) {
         IN_A_WORLD(each_branch_that_is_refused_fails),
         IN_A_WORLD(a_value_that_is_not_the_required_one_fails_the_step),
         IN_A_WORLD(an_action_that_is_refused_once_runs_again),
+        IN_A_WORLD(a_refused_relative_takes_no_writes_from_others),
         IN_A_WORLD(what_a_failed_action_wrote_is_not_stored),
         IN_A_WORLD(effects_happen_once_whatever_fails),
         IN_A_WORLD(a_workflow_sends_an_event),
@@ -587,7 +716,9 @@ int main(void) {
         IN_A_WORLD(a_wait_goes_on_with_the_next_engine),
         IN_A_WORLD(a_wait_ends_with_a_value_that_was_accepted),
         IN_A_WORLD(refused_commits_are_tried_ever_less_often),
+        IN_A_WORLD(a_keyed_start_that_is_refused_is_made_again),
         IN_A_WORLD(an_action_starts_an_instance_in_its_transaction),
+        IN_A_WORLD(an_action_starts_instances_beside_its_transaction),
         IN_A_WORLD(an_action_neither_commits_nor_aborts_its_transaction),
         IN_A_WORLD(a_result_that_is_absent_is_null),
         IN_A_WORLD(a_name_that_is_no_text_is_refused),

@@ -171,18 +171,18 @@ static void a_failed_instance_says_where(void **state) {
     hd_value v;
     register_nodes("where",
                    "{'id':'a','kind':'ACTION','action':'fine'},"
-                   "{'id':'b','kind':'ACTION','action':'broken','at':'flow.c:12'},"
+                   "{'id':'bö','kind':'ACTION','action':'broken','at':'flow.c:12'},"
                    "{'id':'out','kind':'RETURN'}",
-                   "['in','a'],['a','b'],['b','out']");
+                   "['in','a'],['a','bö'],['bö','out']");
     start_keyed("where", "x", "{}");
     pump();
     assert_int_equal(hd_workflow_state(engine, "where/x", pool, &v), HD_OK);
     hd_value at = hd_value_at(v, "failed_at");
-    assert_string_equal(hd_value_as_text(hd_value_at(at, "node"), ""), "b");
+    assert_string_equal(hd_value_as_text(hd_value_at(at, "node"), ""), "bö");
     assert_string_equal(hd_value_as_text(hd_value_at(at, "at"), ""), "flow.c:12");
     hd_action_spec mended = { .name = "broken", .fn = fine, .here = true };
     assert_int_equal(hd_action_register(engine, &mended), HD_OK);
-    assert_int_equal(hd_workflow_rerun(engine, "where/x", "b"), HD_OK);
+    assert_int_equal(hd_workflow_rerun(engine, "where/x", "bö"), HD_OK);
     pump();
     assert_int_equal(hd_workflow_state(engine, "where/x", pool, &v), HD_OK);
     assert_string_equal(hd_value_as_text(hd_value_at(v, "status"), ""), "done");
@@ -203,6 +203,31 @@ static void a_retry_has_its_reason(void **state) {
     assert_string_equal(hd_value_as_text(hd_value_at(step, "why"), ""), "ValueError: no");
 }
 
+/* The refusal of a signal lists those that the workflow waits for, and says so where there are more than it lists. */
+static void a_refused_signal_lists_the_others(void **state) {
+    char nodes[3000], edges[1000], last[20] = "in";
+    for (int count = 2; count <= 20; count += 18) {
+        size_t n = 0, m = 0;
+        for (int i = 0; i < count; i++) {
+            n += (size_t)snprintf(nodes + n, sizeof nodes - n,
+                                  "{'id':'s%d','kind':'WAIT','signal':'a-long-signal-%d'},", i, i);
+            m += (size_t)snprintf(edges + m, sizeof edges - m, "['%s','s%d'],", last, i);
+            snprintf(last, sizeof last, "s%d", i);
+        }
+        snprintf(nodes + n, sizeof nodes - n, "{'id':'out','kind':'RETURN'}");
+        snprintf(edges + m, sizeof edges - m, "['%s','out']", last);
+        snprintf(last, sizeof last, "in");
+        register_nodes("w", nodes, edges);
+        start("w", "{}");
+        assert_int_equal(hd_workflow_signal(engine, id, "go", hd_null()), HD_USAGE);
+        const char *message = hd_runtime_error(rt)->message;
+        const char *end = count == 2 ? "\"a-long-signal-0\", \"a-long-signal-1\"" : "\", ...";
+        assert_non_null(
+            strstr(message, "w waits for no signal \"go\"; it waits for \"a-long-signal-0"));
+        assert_string_equal(message + strlen(message) - strlen(end), end);
+    }
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -212,6 +237,7 @@ int main(void) {
         IN_A_WORLD(an_observer_sees_the_same_steps),
         IN_A_WORLD(a_failed_instance_says_where),
         IN_A_WORLD(a_retry_has_its_reason),
+        IN_A_WORLD(a_refused_signal_lists_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

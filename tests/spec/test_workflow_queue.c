@@ -187,11 +187,42 @@ static void a_limit_that_is_raised_lets_those_in_that_wait(void **state) {
     assert_string_equal(order, "a b a a "); /* instances take turns */
 }
 
+/* An engine that takes instances up begins the step with the highest priority, in whichever order it finds them. */
+static void after_a_restart_a_limit_begins_with_the_highest_priority(void **state) {
+    static const char *const tags[] = { "a", "b", "c" };
+    register_many("free','limit':{'key':'k','most':1},'at':'x");
+    for (int i = 0; i < 3; i++) {
+        char input[40];
+        hd_start_options o = { .key = tags[i], .priority = i == 1 ? 5 : 0 };
+        snprintf(input, sizeof input, "{'tag':'%s','n':1}", tags[i]);
+        assert_int_equal(hd_workflow_start(engine, "many", parse(input), &o, id), HD_OK);
+        pump();
+    }
+    assert_string_equal(order, "a ");
+    open_engine_for(NULL);
+    assert_string_equal(order, "a b ");
+    end_one(1);
+    end_one(2);
+    assert_string_equal(order, "a b a c ");
+}
+
 static void names_are_checked(void **state) {
     register_many(NULL);
     assert_int_equal(hd_queue_put(engine, &(hd_queue){ .name = "a b" }), HD_USAGE);
     hd_start_options o = { .queue = "a/b" };
     assert_int_equal(hd_workflow_start(engine, "many", parse("{'tag':'g'}"), &o, id), HD_USAGE);
+}
+
+static void an_engine_refuses_names_that_no_queue_can_have(void **state) {
+    static const char *const bad[] = { "gpu", "a b", NULL }, *const good[] = { "gpu", "", NULL };
+    hd_error error = { 0 };
+    hd_engine *other;
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, &(hd_engine_options){ .queues = bad }, &other, &error),
+                     HD_USAGE);
+    assert_non_null(strstr(error.message, "a queue has a name"));
+    assert_int_equal(hd_engine_open(rt, &(hd_engine_options){ .queues = good }, &engine, &error),
+                     HD_OK);
 }
 
 int main(void) {
@@ -204,7 +235,9 @@ int main(void) {
         IN_A_WORLD(queues_are_listed),
         IN_A_WORLD(a_step_says_which_room_it_waits_for),
         IN_A_WORLD(a_limit_that_is_raised_lets_those_in_that_wait),
+        IN_A_WORLD(after_a_restart_a_limit_begins_with_the_highest_priority),
         IN_A_WORLD(names_are_checked),
+        IN_A_WORLD(an_engine_refuses_names_that_no_queue_can_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

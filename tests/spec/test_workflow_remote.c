@@ -462,13 +462,33 @@ static void a_worker_that_speaks_garbage_harms_no_other(void **state) {
     close(good);
 }
 
+#define HELLO_WITH(queues)                                                                         \
+    "{\"type\":\"hello\",\"heddle\":1,\"actions\":[\"work\"],\"queues\":" queues "}"
+
+static void a_worker_may_do_steps_that_name_no_queue(void **state) {
+    int fd = join();
+    say(fd, HELLO_WITH("[\"gpu\",\"\"]"));
+    pump();
+    assert_has(hear(fd), "welcome");
+    start("{}");
+    say(fd, "{\"type\":\"claim\",\"count\":1}");
+    pump();
+    assert_has(hear(fd), "\"type\":\"task\"");
+    close(fd);
+}
+
 static void the_first_message_is_hello_of_this_version(void **state) {
     static const char *const first[] = { "{\"type\":\"claim\",\"count\":1}",
                                          "{\"type\":\"hello\",\"heddle\":2,\"actions\":[\"work\"]}",
                                          "{\"type\":\"hello\",\"actions\":[\"work\"]}",
                                          "{\"type\":\"hello\",\"heddle\":1,\"actions\":[]}",
                                          "{\"type\":\"hello\",\"heddle\":1,\"actions\":[\"\"]}",
-                                         "{\"type\":\"hello\",\"heddle\":1,\"actions\":\"work\"}" };
+                                         "{\"type\":\"hello\",\"heddle\":1,\"actions\":\"work\"}",
+                                         HELLO_WITH("\"gpu\""),
+                                         HELLO_WITH("[]"),
+                                         HELLO_WITH("[\"a b\"]"),
+                                         HELLO_WITH("[\"gpu\",7]"),
+                                         HELLO_WITH("[\"a/b\"]") };
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
         int fd = join();
         say(fd, first[i]);
@@ -708,6 +728,7 @@ int main(void) {
         TEST(a_silent_worker_loses_its_step_and_one_that_beats_keeps_it),
         TEST(a_worker_that_speaks_garbage_harms_no_other),
         TEST(the_first_message_is_hello_of_this_version),
+        TEST(a_worker_may_do_steps_that_name_no_queue),
         TEST(a_message_that_is_too_long_is_refused_before_it_is_read),
         TEST(messages_may_come_byte_by_byte),
         TEST(a_worker_may_not_ask_for_too_many_steps),

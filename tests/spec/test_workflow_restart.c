@@ -99,6 +99,28 @@ static void a_cancelled_instance_ends_as_cancelled(void **state) {
     assert_false(hd_value_exists(hd_value_at(document(), "cancelling")));
 }
 
+/* Its clean-up waits, in a function that the first one calls, and another engine takes it up: `failed_at` is where the
+ * exception was raised, not where the clean-up raised it again. */
+static void a_failure_keeps_its_place_through_the_clean_up(void **state) {
+    hd_value result;
+    register_ir(
+        "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},"
+        "{'id':'c','kind':'CALL','function':'half'},{'id':'h','kind':'HANDLER','clauses':[{}]},"
+        "{'id':'clean','kind':'SLEEP','seconds':5},{'id':'r','kind':'RAISE'},"
+        "{'id':'out','kind':'RETURN'}],'edges':[['in','c'],['c','out'],['c','h','EXCEPT'],"
+        "['h','clean','GUARD',0],['clean','r']]},"
+        "{'name':'half','nodes':[{'id':'in','kind':'ENTRY'},"
+        "{'id':'bad','kind':'CALC','do':[['expr',['/',1,0]]],'at':'flow.c:7'},"
+        "{'id':'out','kind':'RET'}],'edges':[['in','bad'],['bad','out']]}]}");
+    start("w", "{}");
+    restart();
+    assert_string_equal(field("status"), "running");
+    assert_int_equal(await(&result), HD_FAILED);
+    assert_false(hd_value_exists(hd_value_at(result, "raised")));
+    assert_string_equal(printed(hd_value_at(document(), "failed_at")),
+                        "{\"at\":\"flow.c:7\",\"function\":\"half\",\"node\":\"bad\"}");
+}
+
 /* The stack does not grow with the elements: none of them can be unpacked. */
 static void elements_that_do_not_unpack_fail_one_by_one(void **state) {
     register_nodes("w",
@@ -132,6 +154,7 @@ int main(void) {
         IN_A_WORLD(a_paused_instance_stays_paused),
         IN_A_WORLD(who_asks_hears_that_it_is_stored),
         IN_A_WORLD(a_cancelled_instance_ends_as_cancelled),
+        IN_A_WORLD(a_failure_keeps_its_place_through_the_clean_up),
         IN_A_WORLD(elements_that_do_not_unpack_fail_one_by_one),
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
     };

@@ -522,6 +522,51 @@ static void slots_of_one_that_leaves_are_free(void **state) {
     assert_int_equal(running(), 2);
 }
 
+static int instances(void) {
+    int found = 0;
+    assert_int_equal(
+        hd_runtime_list(parties[0].rt, "main", NULL, "workflow/kept/", count_listed, &found),
+        HD_OK);
+    return found;
+}
+
+static void run_kept(int *key) {
+    for (int i = 0; i < 10; i++) {
+        char text[16];
+        hd_start_options o = { .key = text };
+        snprintf(text, sizeof text, "%06d", ++*key);
+        assert_int_equal(hd_workflow_start(engine, "kept", hd_object(), &o, id), HD_OK);
+        lab_env_advance_ms(env, 1);
+        pump_all();
+    }
+    for (int i = 0; i < 5; i++) {
+        lab_env_advance_ms(env, 1000);
+        pump_all();
+    }
+}
+
+/* For a while another engine removes instances. What the first engine knew of those that have ended is out of date
+ * then. */
+static void as_many_are_kept_as_the_policy_says_whichever_engine_removes(void **state) {
+    int key = 0;
+    engine = serve(&parties[0], "main", SHARDS);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(parties[0].rt), &pool), HD_OK);
+    register_ir("{'heddle':1,'name':'kept','keep':{'most':5},'functions':[{'name':'run','nodes':"
+                "[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],"
+                "'edges':[['in','out']]}]}");
+    run_kept(&key);
+    assert_int_equal(instances(), 5);
+    for (int round = 0; round < 8; round++) {
+        for (int i = 1; i <= 1 + round % 3; i++) serve(&parties[i], "main", 0);
+        for (int i = 0; i < 5; i++) pump_all(), lab_env_advance_ms(env, 1000);
+        run_kept(&key);
+        assert_int_equal(instances(), 5);
+        for (int i = 1; i < RUNTIMES; i++) part(&parties[i]);
+        run_kept(&key);
+        assert_int_equal(instances(), 5);
+    }
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -541,6 +586,7 @@ int main(void) {
         IN_A_WORLD(one_at_a_time_holds_over_all_shards),
         IN_A_WORLD(the_bound_of_a_queue_holds_over_all_shards),
         IN_A_WORLD(slots_of_one_that_leaves_are_free),
+        IN_A_WORLD(as_many_are_kept_as_the_policy_says_whichever_engine_removes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ static void text_becomes_the_form_of_the_documents(void **state) {
           "[\"call\",\"sorted\",[[\"name\",\"xs\"]],[[\"key\",[\"func\",\"str.lower\"]]]]" },
         { "heddle.now() - start", "[\"-\",[\"call\",\"heddle.now\",[]],[\"name\",\"start\"]]" },
         { "heddle.uuid().upper()", "[\"method\",[\"call\",\"heddle.uuid\",[]],\"upper\",[]]" },
+        { "(len)(xs)", "[\"call\",\"len\",[[\"name\",\"xs\"]]]" },
         { "heddle.later()", "[\"method\",[\"name\",\"heddle\"],\"later\",[]]" },
         { "heddle.now", "[\"attr\",[\"name\",\"heddle\"],\"now\"]" },
         { "-9223372036854775808", "-9223372036854775808" },

@@ -180,6 +180,28 @@ static void attempts_belong_to_their_step_alone(void **state) {
     assert_int_equal(sum, 2 + 3); /* the second attempt was retried, the third is done */
 }
 
+static bool note_signal(hd_value e, void *ctx) {
+    const char *name = hd_value_as_text(hd_value_at(e, "signal"), "-");
+    bool is_signal = !strcmp(hd_value_as_text(hd_value_at(e, "what"), ""), "signal");
+    assert_int_equal(is_signal, hd_value_exists(hd_value_at(e, "signal")));
+    if (is_signal) strcat(strcat(ctx, name), " ");
+    return true;
+}
+
+static void a_signal_has_its_name_in_the_journal(void **state) {
+    char names[100] = "";
+    register_ir("{'heddle':1,'name':'w','journal':'steps','functions':[{'name':'run','nodes':[{'id'"
+                ":'in','kind':'ENTRY'},{'id':'a','kind':'WAIT','signal':'go'},{'id':'b','kind':"
+                "'WAIT','signal':'stop'},{'id':'out','kind':'RETURN'}],"
+                "'edges':[['in','a'],['a','b'],['b','out']]}]}");
+    start("w", "{}");
+    assert_int_equal(hd_workflow_signal(engine, id, "stop", hd_null()), HD_OK);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_null()), HD_OK);
+    assert_result("null");
+    assert_int_equal(hd_workflow_journal(engine, id, note_signal, names), HD_OK);
+    assert_string_equal(names, "stop go ");
+}
+
 /* ---- limits by key */
 
 static worker hands;
@@ -251,6 +273,7 @@ int main(void) {
         IN_A_WORLD(a_long_journal_is_read_in_order),
         IN_A_WORLD(a_journal_of_steps_has_retries_and_no_nodes),
         IN_A_WORLD(attempts_belong_to_their_step_alone),
+        IN_A_WORLD(a_signal_has_its_name_in_the_journal),
         IN_A_WORLD(steps_with_one_key_run_at_most_so_many_at_once),
         IN_A_WORLD(a_limited_step_that_is_cancelled_makes_room),
     };
