@@ -143,7 +143,7 @@ int cli_fail(cli *c, int status, const char *hint, const char *format, ...) {
     }
     fprintf(stderr, "%sheddle%s%s:%s ", err_colour(c, COLOUR_RED), c->command ? " " : "",
             c->command ? c->command->name : "", err_colour(c, COLOUR_NONE));
-    print_plain(stderr, message);
+    print_one_line(stderr, message);
     fputc('\n', stderr);
     if (hint) print_hint(hint);
     return status;
@@ -171,7 +171,7 @@ void cli_warn(const cli *c, const char *format, ...) {
         return;
     }
     fputs("heddle: ", stderr);
-    print_plain(stderr, message);
+    print_one_line(stderr, message);
     fputc('\n', stderr);
 }
 
@@ -188,7 +188,7 @@ int exit_of(hd_status status) {
     case HD_CLASS_PENDING: return CLI_IO;
     case HD_CLASS_TERMINAL:
         return status == HD_CORRUPT || status == HD_NEWER || status == HD_NOT_HEDDLE ||
-                       status == HD_READ_ONLY
+                       status == HD_READ_ONLY || status == HD_REJECTED
                    ? CLI_FILE
                    : CLI_INTERNAL;
     default: return CLI_INTERNAL;

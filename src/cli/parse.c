@@ -6,9 +6,11 @@
 
 #include "cli/nearest.h"
 #include "cli/output.h"
+#include "store/postgres/backend.h"
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,34 +168,71 @@ int option_number(cli *c, const char *name, uint64_t *out) {
     return CLI_OK;
 }
 
-int option_span(cli *c, const char *name, uint64_t *ms) {
+/* "1h30m", "90s", "1.5d": decimal numbers with units, the larger unit first, in milliseconds. A number without a unit
+ * stands alone, and counts seconds. Below 0: the text is no span. */
+static double span_ms(const char *text, bool *has_unit) {
     static const struct {
         const char *unit;
-        uint64_t ms;
-    } units[] = { { "ms", 1 },      { "s", 1000 },     { "m", 60000 },
-                  { "h", 3600000 }, { "d", 86400000 }, { "w", 604800000 } };
-    const char *text = option_text(c, name);
-    char *end;
-    if (!text) return CLI_OK;
-    errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(end, units[i].unit) || !isdigit((unsigned char)text[0])) continue;
-        if (errno || n > UINT64_MAX / units[i].ms) break;
-        *ms = n * units[i].ms;
-        return CLI_OK;
+        double ms;
+    } units[] = { { "w", 604800000 }, { "d", 86400000 }, { "h", 3600000 },
+                  { "ms", 1 },        { "m", 60000 },    { "s", 1000 } };
+    enum { UNITS = sizeof units / sizeof *units };
+    double all = 0, larger = INFINITY;
+    *has_unit = false;
+    for (const char *at = text; at == text || *at;) {
+        size_t digits = strspn(at, "0123456789."), i = 0;
+        char *end, number[32];
+        if (!digits || digits >= sizeof number) return -1;
+        memcpy(number, at, digits);
+        number[digits] = '\0';
+        double n = strtod(number, &end);
+        if (*end) return -1; /* two points */
+        at += digits;
+        if (!*at && !*has_unit) return n * 1000;
+        while (i < UNITS && strncmp(at, units[i].unit, strlen(units[i].unit))) i++;
+        if (i == UNITS || units[i].ms >= larger) return -1;
+        *has_unit = true;
+        larger = units[i].ms;
+        all += n * larger;
+        at += strlen(units[i].unit);
     }
-    return cli_fail(c, CLI_USAGE, "A number with ms, s, m, h, d or w behind it: 30d",
-                    "--%s takes a span of time, not \"%s\"", name, text);
+    return all;
 }
 
-int option_seconds(cli *c, const char *name, double *out) {
+/* 300 years: more than any clock is asked for, and far from where milliseconds no longer fit. */
+#define SPAN_MOST_MS 1e13
+
+/* Rounded to milliseconds. */
+static int take_span(cli *c, const char *name, bool needs_unit, uint64_t *ms) {
     const char *text = option_text(c, name);
-    char *end;
+    bool has_unit;
     if (!text) return CLI_OK;
-    *out = strtod(text, &end);
-    if (*text && !*end && *out >= 0 && *out < 1e10) return CLI_OK;
-    return cli_fail(c, CLI_USAGE, NULL, "--%s takes seconds, not \"%s\"", name, text);
+    double span = span_ms(text, &has_unit);
+    if (span >= SPAN_MOST_MS)
+        return cli_fail(c, CLI_USAGE, NULL, "--%s: \"%s\" is longer than 300 years", name, text);
+    if (span > 0 && span < 0.5)
+        return cli_fail(c, CLI_USAGE, NULL, "--%s: \"%s\" is less than a millisecond", name, text);
+    if (span < 0 || (needs_unit && !has_unit))
+        return cli_fail(c, CLI_USAGE,
+                        needs_unit
+                            ? "Numbers with ms, s, m, h, d or w behind them, the larger unit "
+                              "first: 30d, 1h30m"
+                            : "A number alone is seconds; else numbers with ms, s, m, h, d "
+                              "or w behind them, the larger unit first: 90s, 15m, 1h30m, 1d",
+                        "--%s takes a span of time, not \"%s\"", name, text);
+    *ms = (uint64_t)(span + 0.5);
+    return CLI_OK;
+}
+
+int option_span(cli *c, const char *name, uint64_t *ms) { return take_span(c, name, true, ms); }
+
+int option_time(cli *c, const char *name, uint64_t *ms) { return take_span(c, name, false, ms); }
+
+int option_seconds(cli *c, const char *name, double *out) {
+    uint64_t ms = 0;
+    int failed = take_span(c, name, false, &ms);
+    if (!failed && option_given(c, name)) *out = (double)ms / 1000;
+    return failed;
 }
 
 /* ---- Whole ------------------------------------------------------------------------------- */
@@ -220,6 +259,9 @@ static const char *operand_name(const command *cmd, size_t index, int *length) {
 static int check_operands(cli *c) {
     const command *cmd = c->command;
     int length;
+    hd_error error;
+    if (c->operand_count && postgres_refuse_misspelt(c->operands[0], &error))
+        return cli_fail(c, CLI_USAGE, NULL, "%s", error.message);
     if (c->operand_count >= cmd->least && c->operand_count <= cmd->most) return CLI_OK;
     char hint[256];
     snprintf(hint, sizeof hint, "Write: heddle %s %s", cmd->name, cmd->operands);

@@ -16,9 +16,11 @@ static inline bool option_given(const cli *c, const char *name) { return option_
 
 /* A whole number; *out stays as it is when the option was not given. CLI_USAGE says so. */
 int option_number(cli *c, const char *name, uint64_t *out);
-/* A span of time, "30d", in milliseconds; as above. */
+/* A span of time, "30d" or "1h30m", in milliseconds; as above. It has a unit. */
 int option_span(cli *c, const char *name, uint64_t *ms);
-/* A number of seconds from 0 on, with a fraction or without; as above. */
+/* The same; a number without a unit is taken, too, and counts seconds. */
+int option_time(cli *c, const char *name, uint64_t *ms);
+/* As option_time, in seconds. */
 int option_seconds(cli *c, const char *name, double *out);
 
 #endif

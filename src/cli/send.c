@@ -31,17 +31,13 @@ static void note_stored(const char *id, hd_status status, void *ctx) {
     w->verdict = status;
 }
 
-/* --after and --every are in seconds. */
 static int read_times(sending *w, hd_send_options *options) {
-    uint64_t after = 0, every = 0;
-    int failed = option_number(w->s.c, "after", &after);
-    if (!failed) failed = option_number(w->s.c, "every", &every);
+    int failed = option_time(w->s.c, "after", &options->after_ms);
+    if (!failed) failed = option_time(w->s.c, "every", &options->every_ms);
     if (failed) return failed;
-    if (after > UINT32_MAX || every > UINT32_MAX)
+    if (options->after_ms / 1000 > UINT32_MAX || options->every_ms / 1000 > UINT32_MAX)
         return cli_fail(w->s.c, CLI_USAGE, NULL, "--after and --every take at most %u seconds",
                         UINT32_MAX);
-    options->after_ms = after * 1000;
-    options->every_ms = every * 1000;
     return CLI_OK;
 }
 
@@ -110,10 +106,10 @@ static bool failed_since(sending *w, hd_cell document, int *failed) {
 /* The end of waiting, on the runtime's clock; UINT64_MAX: none. */
 static int wait_end(sending *w, uint64_t *out) {
     const hd_env *env = hd_runtime_env(w->s.rt);
-    uint64_t seconds = UINT64_MAX;
-    int failed = option_number(w->s.c, "timeout", &seconds);
-    *out = seconds > UINT32_MAX ? UINT64_MAX
-                                : env->monotonic_ns(env->ctx) + seconds * UINT64_C(1000000000);
+    uint64_t ms = UINT64_MAX;
+    int failed = option_time(w->s.c, "timeout", &ms);
+    *out =
+        ms / 1000 > UINT32_MAX ? UINT64_MAX : env->monotonic_ns(env->ctx) + ms * UINT64_C(1000000);
     return failed;
 }
 
@@ -239,10 +235,11 @@ const command command_send = {
         (const cli_option[]){
             { "id", "ID", "your own id of the event" },
             { "lasting", NULL, "it never expires, however late it is handled" },
-            { "after", "SECONDS", "it is delivered so much later" },
-            { "every", "SECONDS", "a periodic event: an event in each such period" },
+            { "after", "SPAN",
+              "it is delivered so much later: 90s, 1h30m; a number alone is seconds" },
+            { "every", "SPAN", "a periodic event: an event in each such period" },
             { "wait", NULL, "wait until it is handled, and print the outcome" },
-            { "timeout", "SECONDS", "how long --wait waits; default: for ever" },
+            { "timeout", "SPAN", "how long --wait waits; default: for ever" },
             OPTION_USER,
             { NULL, NULL, NULL } },
     .examples =

@@ -12,7 +12,7 @@ int await_instance(flow *f, const char *id, double seconds, bool quiet);
 int await_timeout(cli *c, double *out);
 
 #define OPTIONS_AWAIT                                                                              \
-    { "timeout", "SECONDS", "give up after so long, with exit status 6" }, {                       \
+    { "timeout", "SPAN", "give up after so long (90s, 1h30m), with exit status 6" }, {             \
         "quiet", NULL, "no progress"                                                               \
     }
 

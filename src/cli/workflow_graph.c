@@ -51,7 +51,7 @@ const command command_workflow_graph = {
     .summary = "a workflow's nodes and edges, also as a drawing",
     .text = "Prints the graph of a workflow: each node with its kind and deps_required, the "
             "arrivals it waits for, and its edges: FORWARD, CONTINUE and BREAK out of a LOOP_HEAD, "
-            "BACK to it, GUARD, ELEM, JOIN, EXCEPT.\n\n"
+            "BACK to it, GUARD with its condition, ELEM, JOIN, EXCEPT.\n\n"
             "Of an instance (name/key): its own version, with what stands where: ready steps, "
             "deps_satisfied where some arrivals have come, visits of loops.",
     .options = (const cli_option[]){ { "as", "FORM", "text (default), mermaid, dot, svg or json" },

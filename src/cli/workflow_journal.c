@@ -18,13 +18,14 @@ static void print_line(const listing *w, hd_value entry) {
     char when[WHEN_TEXT], span[SPAN_TEXT];
     uint64_t at = flow_number(entry, "at");
     const char *what = flow_text(entry, "what"), *edge = flow_text(entry, "edge");
-    const char *node = flow_text(entry, "node");
+    const char *node = flow_text(entry, "node"), *signal = flow_text(entry, "signal");
+    const char *where = *node ? node : signal;
     bool bad = strcmp(what, "raise") == 0 || strcmp(what, "lost") == 0;
     printf("%6" PRIu64 "  %s  %10s  %s%s%s", flow_number(entry, "seq"), when_text(at, when),
            span_text(at > w->began ? at - w->began : 0, span),
            out_colour(w->f.s.c, bad ? COLOUR_RED : COLOUR_NONE), what,
            out_colour(w->f.s.c, COLOUR_NONE));
-    if (*node) printf("%*s", (int)(9 - strlen(what)), ""), print_plain(stdout, node);
+    if (*where) printf("%*s", (int)(9 - strlen(what)), ""), print_plain(stdout, where);
     if (*edge) printf("  %s", edge);
     if (flow_number(entry, "attempt")) printf("  attempt %" PRIu64, flow_number(entry, "attempt"));
     putchar('\n');
@@ -85,7 +86,8 @@ const command command_workflow_journal = {
     .most = 2,
     .summary = "what an instance has done, and when",
     .text = "Prints the journal of an instance (name/key), one entry a line: its number, when, how "
-            "long after the first, what, and the node. A workflow keeps a journal if it asks for "
+            "long after the first, what, and the node, or the name of the signal. A workflow keeps "
+            "a journal if it asks for "
             "one: \"steps\" (start, done, raise, retry, lost, signal, cancel, pause, resume, end) "
             "or \"nodes\" (also run and edge). The exit status is 2 if there is none.",
     .options = (const cli_option[]){ { "limit", "N", "the first N entries" },

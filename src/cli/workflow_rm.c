@@ -174,8 +174,8 @@ const command command_workflow_prune = {
     .most = 2,
     .summary = "delete instances that ended some time ago",
     .text = "Deletes the instances of a store, or of one workflow, that ended longer ago than "
-            "--older-than: a number with ms, s, m, h, d or w behind it. Their journals go with "
-            "them; their keys may be used again.",
+            "--older-than: numbers with ms, s, m, h, d or w behind them, as 30d or 1h30m. Their "
+            "journals go with them; their keys may be used again.",
     .options = (const cli_option[]){ { "older-than", "SPAN", "such as 30d or 12h" },
                                      { "status", "WORD",
                                        "only those that are done, failed, cancelled or stalled" },

@@ -46,7 +46,7 @@ static int read_schedule(flow *f, hd_schedule *out) {
     out->catch_up = (hd_catch_up)catch_up;
     bool repeats = out->every_s > 0;
     if (!failed && !out->cron == !repeats)
-        failed = cli_fail(c, CLI_USAGE, "--cron '30 2 * * 1-5' or --every 3600", "when?");
+        failed = cli_fail(c, CLI_USAGE, "--cron '30 2 * * 1-5' or --every 1h", "when?");
     return failed;
 }
 
@@ -93,7 +93,7 @@ static void print_rule(hd_value state) {
         print_plain(stdout, cron);
         printf(" %s", *zone ? zone : "UTC");
     } else {
-        printf("every %g s", hd_value_number(hd_value_at(state, "every")));
+        printf("every %.10g s", hd_value_number(hd_value_at(state, "every")));
     }
     printf("; overlap %s, catch up %s\n", flow_text(state, "overlap"),
            flow_text(state, "catch_up"));
@@ -116,7 +116,7 @@ static void print_state(flow *f, hd_value state) {
     if (!hd_value_exists(error)) return;
     printf("  %serror%s   %s: ", out_colour(c, COLOUR_RED), out_colour(c, COLOUR_NONE),
            when_text(flow_number(error, "at"), when));
-    print_plain(stdout, flow_text(error, "message"));
+    print_one_line(stdout, flow_text(error, "message"));
     putchar('\n');
 }
 
@@ -223,20 +223,22 @@ const command command_workflow_schedule = {
         "happens if the instance before is not over: skip (default), queue, allow or cancel. "
         "--catch-up is for times when no program ran: last (default), all or none.",
     .options =
-        (const cli_option[]){ { "cron", "FIELDS", "when, as five fields or a word like @daily" },
-                              { "zone", "NAME", "its time zone, as Europe/Berlin (default: UTC)" },
-                              { "every", "SECONDS", "instead of --cron: an interval" },
-                              { "jitter", "SECONDS", "each time later by less than this" },
-                              { "overlap", "WORD", "skip, queue, allow or cancel" },
-                              { "catch-up", "WORD", "last, all or none" },
-                              OPTION_SPACE,
-                              { NULL, NULL, NULL } },
+        (const cli_option[]){
+            { "cron", "FIELDS", "when, as five fields or a word like @daily" },
+            { "zone", "NAME", "its time zone, as Europe/Berlin (default: UTC)" },
+            { "every", "SPAN",
+              "instead of --cron: an interval, 90s, 1h30m; a number alone is seconds" },
+            { "jitter", "SPAN", "each time later by less than this" },
+            { "overlap", "WORD", "skip, queue, allow or cancel" },
+            { "catch-up", "WORD", "last, all or none" },
+            OPTION_SPACE,
+            { NULL, NULL, NULL } },
     .examples =
         (const cli_example[]){
             { "heddle workflow schedule shop.db put night report --cron '30 2 * * *'",
               "at half past two, UTC" },
-            { "heddle workflow schedule shop.db put poll fetch '{\"deep\": true}' --every 60",
-              "each minute, with input" },
+            { "heddle workflow schedule shop.db put poll fetch '{\"deep\": true}' --every 15m",
+              "four times an hour, with input" },
             { "heddle workflow schedule shop.db", "what is to come" },
             { NULL, NULL } },
     .run = run,

@@ -22,7 +22,7 @@ static void print_error(flow *f, hd_value doc) {
     const char *words = flow_error_text(f, doc);
     if (!*words) return;
     print_label(f->s.c, "error");
-    print_plain(stdout, words + strlen(": "));
+    print_one_line(stdout, words + strlen(": "));
     putchar('\n');
 }
 

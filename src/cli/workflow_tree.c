@@ -407,7 +407,8 @@ void tree_draw(tree *t, hd_value document) {
     bool orphan = t->orphan && !t->over;
     size_t most = screen_rows() - 3 - orphan, shown = t->count < most ? t->count : most;
     if (!t->c->progress) return;
-    if (t->drawn) fprintf(stderr, "\033[%uA\033[J", t->drawn);
+    /* If the terminal has echoed ^C, the cursor is not at the beginning of the line. */
+    if (t->drawn) fprintf(stderr, "\r\033[%uA\033[J", t->drawn);
     fputs(err_colour(t->c, COLOUR_BOLD), stderr);
     print_plain(stderr, t->id);
     fprintf(stderr, "%s  ", err_colour(t->c, COLOUR_NONE));

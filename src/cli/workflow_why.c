@@ -27,6 +27,7 @@ typedef struct question {
     const char *node; /* NULL: the whole instance */
     hd_value document;
     hd_value places; /* of its steps that other processes do; absent: not looked at yet */
+    bool joins;      /* the answer includes nodes at which not all paths have arrived */
     bool answered;   /* by a program that runs the instance */
 } question;
 
@@ -192,6 +193,41 @@ static hd_value step_of(question *q, const outline *o, const char *number, hd_va
     return hd_object_set(pool, r, "state", hd_string(pool, word));
 }
 
+/* Adds, as steps, the nodes of an activation at which some of the paths that meet there have arrived. `of`: its
+ * function. */
+static hd_value with_arrivals(hd_pool *pool, const outline *o, uint32_t of, hd_value activation,
+                              hd_value steps) {
+    if (of == PLAN_NONE) return steps;
+    const plan_function *f = &o->p->functions[of];
+    for (hd_iter it = hd_iter_of(hd_value_at(activation, "ready")); hd_iter_next(&it);) {
+        uint32_t node = plan_find_node(f, it.key);
+        if (node == PLAN_NONE) continue;
+        int64_t all = f->nodes[node].deps_required;
+        hd_value step = hd_object_set(pool, hd_object(), "node", hd_string(pool, it.key));
+        step = hd_object_set(pool, step, "state", hd_string(pool, "arrivals"));
+        step = hd_object_set(pool, step, "arrived", it.value);
+        step = hd_object_set(pool, step, "deps_required", hd_int(pool, all));
+        steps = hd_array_append(pool, steps, step);
+    }
+    return steps;
+}
+
+/* The same for all activations: the first, those of functions that it calls, and branches. */
+static hd_value with_joins(question *q, const outline *o, hd_value steps) {
+    hd_pool *pool = q->f.s.pool;
+    steps = with_arrivals(pool, o, 0, q->document, steps);
+    for (hd_iter it = hd_iter_of(hd_value_at(q->document, "calls")); hd_iter_next(&it);) {
+        uint32_t of = plan_find_function(o->p, flow_text(it.value, "function"));
+        steps = with_arrivals(pool, o, of, it.value, steps);
+    }
+    for (hd_iter it = hd_iter_of(hd_value_at(q->document, "fans")); hd_iter_next(&it);) {
+        uint32_t of = outline_function_of(o->p, q->document, hd_value_at(it.value, "in"));
+        for (hd_iter b = hd_iter_of(hd_value_at(it.value, "branches")); hd_iter_next(&b);)
+            steps = with_arrivals(pool, o, of, b.value, steps);
+    }
+    return steps;
+}
+
 static hd_value state_of(question *q) {
     outline o;
     hd_value ir, steps = hd_array(), said = ask_program(q);
@@ -207,6 +243,7 @@ static hd_value state_of(question *q) {
         hd_value step = step_of(q, &o, it.key, it.value, said);
         if (hd_value_exists(step)) steps = hd_array_append(pool, steps, step);
     }
+    if (q->joins) steps = with_joins(q, &o, steps);
     outline_close(&o);
     return hd_object_set(pool, r, "steps", steps);
 }
@@ -230,6 +267,11 @@ static void print_fan(hd_value step) {
     printf("waits for %" PRIu64 " of %" PRIu64 " arrivals at barrier ",
            total > done ? total - done : 0, total);
     print_plain(stdout, flow_text(step, "barrier"));
+}
+
+static void print_arrivals(hd_value step) {
+    uint64_t all = flow_number(step, "deps_required"), arrived = flow_number(step, "arrived");
+    printf("waits for %" PRIu64 " of %" PRIu64 " arrivals", all > arrived ? all - arrived : 0, all);
 }
 
 static void print_named(const char *before, const char *name) {
@@ -279,6 +321,7 @@ static void print_what(hd_value step) {
     else if (strcmp(state, "child") == 0)
         print_named("waits for its child, an instance of ", flow_text(step, "workflow"));
     else if (strcmp(state, "branches") == 0) print_fan(step);
+    else if (strcmp(state, "arrivals") == 0) print_arrivals(step);
     else print_named("is ", state);
     flow_print_process(hd_value_at(step, "process"));
     if (attempt > 1) printf(", attempt %" PRIu64, attempt);
@@ -305,7 +348,7 @@ static void print_step(question *q, hd_value step) {
     putchar('\n');
     if (*flow_text(step, "why")) {
         fputs("                   the attempt before raised ", stdout);
-        print_plain(stdout, flow_text(step, "why"));
+        print_one_line(stdout, flow_text(step, "why"));
         putchar('\n');
     }
     if (advice && q->node)
@@ -324,7 +367,7 @@ static void print_head(question *q) {
     printf("%s is ", out_colour(c, COLOUR_NONE));
     print_status(c, stdout, status, true);
     if (at) printf(", %s %s", flow_is_over(doc) ? "since" : "started", when_text(at, when));
-    print_plain(stdout, flow_error_text(&q->f, doc));
+    print_one_line(stdout, flow_error_text(&q->f, doc));
     putchar('\n');
     if (strcmp(status, "queued") == 0)
         printf("  it begins when a program runs the workflows of the store\n");
@@ -335,24 +378,31 @@ static void print_head(question *q) {
                out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
 }
 
+/* A step that waits for branches stands at the FAN_HEAD and at the BARRIER. */
+static bool is_at(hd_value step, const char *node) {
+    return strcmp(node, flow_text(step, "node")) == 0 ||
+           strcmp(node, flow_text(step, "barrier")) == 0;
+}
+
 static bool stands_at(hd_value state, const char *node) {
     for (hd_iter it = hd_iter_of(hd_value_at(state, "steps")); hd_iter_next(&it);)
-        if (strcmp(node, flow_text(it.value, "node")) == 0) return true;
+        if (is_at(it.value, node)) return true;
     return false;
 }
 
 static void print_steps(question *q, hd_value state) {
     for (hd_iter it = hd_iter_of(hd_value_at(state, "steps")); hd_iter_next(&it);)
-        if (!q->node || strcmp(q->node, flow_text(it.value, "node")) == 0) print_step(q, it.value);
+        if (!q->node || is_at(it.value, q->node)) print_step(q, it.value);
     if (!q->node && hd_value_exists(hd_value_at(state, "more")))
         printf("  and %" PRIu64 " steps more\n", flow_number(state, "more"));
 }
 
 static int answer(question *q) {
+    q->joins = true;
     hd_value state = state_of(q);
     if (q->node && !stands_at(state, q->node))
         return cli_fail(q->f.s.c, CLI_NOT_FOUND, "heddle workflow show prints its steps.",
-                        "%s does not stand at %s", q->f.id, q->node);
+                        "%s does not stand at the node %s", q->f.id, q->node);
     if (q->f.s.c->json) {
         hd_value all = hd_value_exists(state) ? state : q->document;
         return print_value(all, HD_JSON_COMPACT) ? CLI_INTERNAL : CLI_OK;

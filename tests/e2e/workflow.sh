@@ -143,7 +143,7 @@ flow register w.db stubborn.json >/dev/null
 flow start w.db stubborn --key h >/dev/null
 check "why: the reason of a retry" holds until_true reason
 check "ls finds it by status" holds says "^fails/f " ls w.db --status failed
-check "a signal nobody waits for is refused" fails 4 "no signal" workflow signal w.db approval/a aprove true
+check "a signal that no step waits for is refused" fails 4 'no signal "aprove"; it waits for "' workflow signal w.db approval/a aprove true
 check "a signal is kept" gives 0 "approval/a has the signal" workflow signal w.db approval/a approve true
 check "pause" gives 0 "approval/a is being paused" workflow pause w.db approval/a
 is_now() { flow ls w.db approval --status "$1" | grep -q "approval/a"; }
@@ -168,8 +168,13 @@ watched() {
     wait "$looker"
     grep -q "no program runs it.*; the next one goes on with it" tree.out && grep -q "done .*slow" tree.out || { cat tree.out; false; }
 }
+# After a terminal has echoed ^C, its cursor is behind that: each drawing must begin with a carriage return.
+drawn_from_the_left() {
+    grep -q "$(printf '\r\033\\[[0-9]*A')" tree.out && ! grep -q "$(printf '[^\r]\033\\[[0-9]*A')" tree.out
+}
 if python3 -c 'import os; os.openpty()' 2>/dev/null; then
     check "on a terminal await draws a tree of steps" holds watched
+    check "each time from the left margin" holds drawn_from_the_left
     kill "$pid"; wait "$pid" 2>/dev/null
 fi
 
@@ -191,6 +196,16 @@ flow register w.db long.json >/dev/null
 flow start w.db long --key "$long_key" >/dev/null
 check "journal of an instance that waits for an engine" fails 2 "long/$long_key has not begun" workflow journal w.db "long/$long_key"
 start_flow_shop w.db
+printf '%s' '{"heddle": 1, "name": "lines", "journal": "steps", "functions": [{"name": "run", "nodes": [{"id": "in", "kind": "ENTRY"},
+ {"id": "wait", "kind": "WAIT", "signal": "go"}, {"id": "out", "kind": "RAISE", "value": ["new", "ValueError", ["one\ntwo"]]}],
+ "edges": [["in", "wait"], ["wait", "out"]]}]}' >lines.json
+flow register w.db lines.json >/dev/null
+flow start w.db lines --key l >/dev/null
+flow signal w.db lines/l go >/dev/null
+check "an error of two lines is told in one" fails 3 "lines/l is failed: ValueError: one two" workflow await w.db lines/l --timeout 20 --quiet
+check "show has it in one, too" holds says "error  *ValueError: one two, at out" show w.db lines/l
+check "journal: the name of a signal" holds says " signal   go\$" journal w.db lines/l
+check "journal --json: the name of a signal" holds says '"signal":"go","what":"signal"' journal w.db lines/l --json
 check "a long one" gives 0 3 workflow await w.db "long/$long_key" --timeout 20 --quiet
 kill "$pid"; wait "$pid" 2>/dev/null
 check "show does not cut names" holds says "done  *echo #$long\$" show w.db "long/$long_key"
@@ -227,6 +242,19 @@ flow start w.db nested --key n >/dev/null
 check "why-not: of two fan-outs of one node" holds until_true why_not "inner  *waits for 1 of 1 arrivals at barrier items" nested/n
 check "each says what it waits for" holds why_not "inner  *waits for 3 of 3 arrivals at barrier items" nested/n
 check "and so does the one around them" holds why_not "outer  *waits for 2 of 2 arrivals at barrier all" nested/n
+check "why-not of a barrier" holds why_not "outer  *waits for 2 of 2 arrivals at barrier all" nested/n#all
+flow register w.db "$irs/meet.json" >/dev/null
+flow start w.db meet --key m >/dev/null
+flow signal w.db meet/m a >/dev/null
+check "why-not of a node where paths meet" holds until_true why_not "meet  *waits for 2 of 3 arrivals" meet/m#meet
+flow register w.db "$irs/helper.json" >/dev/null
+flow start w.db helper --key h >/dev/null
+flow signal w.db helper/h a >/dev/null
+check "within a function that was called" holds until_true why_not "meet  *waits for 1 of 2 arrivals" helper/h#meet
+flow signal w.db helper/h b >/dev/null
+flow signal w.db helper/h y >/dev/null
+check "and within a branch" holds until_true why_not "met  *waits for 1 of 2 arrivals" helper/h#met
+flow cancel w.db helper/h >/dev/null
 check "show: the branches of both" holds says "runs  *inner  *0 of 4" show w.db nested/n
 flow cancel w.db nested/n >/dev/null
 check "a queue is paused before anything waits in it" gives 0 "mail  any number of steps at once, paused" workflow queues w.db pause mail
@@ -407,6 +435,20 @@ check "a schedule is stored, with its next times" holds says "^  when    30 2 \*
     schedule w.db put night steps --cron '30 2 * * *' --zone Europe/Berlin
 check "wrong fields are told with their column" fails 4 "column 1: a minute is a number" workflow schedule w.db put bad steps --cron '61 * * * *'
 check "an unknown workflow, too" fails 2 'no workflow "nosuch"' workflow schedule w.db put bad nosuch --every 3
+every() { says "^  when    every $2 s; overlap skip, catch up last$" schedule w.db put often steps --every "$1"; }
+check "an interval in minutes" holds every 15m 900
+check "in hours" holds every 1h 3600
+check "in several units" holds every 1h30m 5400
+check "in weeks" holds every 2w 1209600
+check "a number alone is seconds" holds every 0.5 0.5
+check "an interval in an unknown unit is refused" fails 1 'every takes a span of time, not "1y"' workflow schedule w.db put bad steps --every 1y
+check "and one without a number" fails 1 'every takes a span of time, not "h"' workflow schedule w.db put bad steps --every h
+check "and a number that is not decimal" fails 1 'every takes a span of time, not "0x1d"' workflow schedule w.db put bad steps --every 0x1d
+check "and one that is nothing" fails 1 'is less than a millisecond' workflow schedule w.db put bad steps --every 0.2ms
+check "and one without end" fails 1 'is longer than 300 years' workflow schedule w.db put bad steps --every 99999999w
+check "and units in a wrong order" fails 1 '90s, 15m, 1h30m, 1d' workflow schedule w.db put bad steps --every 5m1h
+check "and one below zero" fails 1 'not "-3"' workflow schedule w.db put bad steps --every=-3
+check "the interval is removed" gives 0 "often is removed" workflow schedule w.db rm often
 check "a schedule needs times" fails 1 "when?" workflow schedule w.db put bad steps
 check "pause" gives 0 "night is paused" workflow schedule w.db pause night
 check "show --json" holds says '"paused":true' schedule w.db show night --json
