@@ -46,7 +46,7 @@ from ._heddle import (Error, FailedError, InputError, NoVerdictError, PendingErr
 from .cell import Cell
 from .link import Link
 from .space import Space
-from .store import Event, Store, Transaction
+from .store import Event, File, Store, Transaction
 
 __version__ = _heddle.version
 
@@ -61,7 +61,7 @@ _heddle.set_hooks(values.encode, values.decode, values.plain, Link, _log)
 _os.register_at_fork(after_in_child=_heddle.after_fork)
 
 
-def open(file: Optional[str] = None, *, durability: str = "full", read_only: bool = False, must_exist: bool = False,
+def open(file: File = None, *, durability: str = "full", read_only: bool = False, must_exist: bool = False,
          keep_history: bool = False, principal: Optional[str] = None, session: Optional[str] = None, strict: bool = True,
          worker: bool = True, space: str = "main", inspect: bool = True, queues: Optional[Sequence[str]] = None,
          keep: Optional[Keep | timedelta] = None, shards: int = 0,

@@ -85,6 +85,7 @@ class Build:
 class Runtime:
     failed: Optional[Callable[[str, BaseException], object]]
     on_work: Optional[Callable[[], object]]
+    guard: Optional[Callable[[], object]]
     store: Any
     def __init__(self, file: Optional[str] = None, *, normal: bool = ..., read_only: bool = ..., must_exist: bool = ...,
                  keep_history: bool = ..., principal: Optional[str] = ..., session: Optional[str] = ...,

@@ -4,8 +4,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from types import FunctionType
 from typing import (Any, Awaitable, Callable, Generator, Generic, Mapping, Optional, ParamSpec, Sequence, TypeVar,
                     Union, overload)
@@ -17,6 +18,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _QUEUE = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+Seconds = Union[float, timedelta]
 ExceptionTypes = Union[type[BaseException], Sequence[type[BaseException]]]
 
 
@@ -50,14 +52,20 @@ class Options:
     queue: Optional[str] = None
 
     def __post_init__(self) -> None:
+        for name in ("retries", "priority"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, int):
+                raise TypeError(f"{name} is an int, not {value!r}")
         if self.retries is not None and self.retries < 0:
             raise ValueError("retries is the number of tries after the first: at least 0")
-        if self.queue is not None and not _QUEUE.fullmatch(self.queue):
+        if self.queue is not None and not (isinstance(self.queue, str) and _QUEUE.fullmatch(self.queue)):
             raise ValueError(f"queue is a name of letters, digits, '_', '-' and '.', not {self.queue!r}")
         for name in ("backoff", "backoff_factor", "backoff_max", "timeout", "heartbeat"):
             value = getattr(self, name)
+            what = "a factor" if name == "backoff_factor" else "a number of seconds or a timedelta"
+            if value is not None and not isinstance(value, (int, float)):
+                raise TypeError(f"{name} is {what}, not {value!r}")
             if value is not None and not 0 <= value <= 1e9:
-                what = "a factor" if name == "backoff_factor" else "a number of seconds"
                 raise ValueError(f"{name} is {what}, not {value!r}")
 
     def over(self, below: Options) -> Options:
@@ -67,17 +75,20 @@ class Options:
         return Options(**merged)
 
 
+_SECONDS = ("backoff", "backoff_max", "timeout", "heartbeat")
 OPTION_NAMES = tuple(Options.__dataclass_fields__)
 
 
 def make_options(given: Mapping[str, Any]) -> Options:
-    """Options from keyword arguments; one class in ``retry_on`` may stand alone."""
-    values = dict(given)
+    """Options from keyword arguments; one class in ``retry_on`` may stand alone, and a timedelta is its seconds."""
+    values = {name: value.total_seconds() if name in _SECONDS and isinstance(value, timedelta) else value
+              for name, value in given.items()}
     on = values.get("retry_on")
-    if isinstance(on, type):
-        values["retry_on"] = (on,)
-    elif on is not None:
-        values["retry_on"] = tuple(on)
+    if on is not None:
+        classes = (on,) if isinstance(on, (type, str)) or not isinstance(on, Iterable) else tuple(on)
+        if not all(isinstance(cls, type) and issubclass(cls, BaseException) for cls in classes):
+            raise TypeError(f"retry_on takes a class of exceptions, or a tuple of them (retry_on=OSError), not {on!r}")
+        values["retry_on"] = classes
     return Options(**values)
 
 
@@ -90,10 +101,10 @@ class ActionCall(Coroutine[Any, Any, T_co], Generic[T_co]):
         self.kwargs = kwargs
         self._running: Optional[Coroutine[Any, Any, T_co]] = None
 
-    def options(self, *, retries: Optional[int] = None, backoff: Optional[float] = None,
-                backoff_factor: Optional[float] = None, backoff_max: Optional[float] = None,
-                retry_on: Optional[ExceptionTypes] = None, timeout: Optional[float] = None,
-                heartbeat: Optional[float] = None, priority: Optional[int] = None,
+    def options(self, *, retries: Optional[int] = None, backoff: Optional[Seconds] = None,
+                backoff_factor: Optional[float] = None, backoff_max: Optional[Seconds] = None,
+                retry_on: Optional[ExceptionTypes] = None, timeout: Optional[Seconds] = None,
+                heartbeat: Optional[Seconds] = None, priority: Optional[int] = None,
                 queue: Optional[str] = None) -> ActionCall[T_co]:
         """The same call with other options. They count inside of a workflow, where the compiler reads them."""
         return self
@@ -184,10 +195,10 @@ def action(function: Callable[P, Awaitable[T]]) -> Action[P, T]: ...
 @overload
 def action(function: Callable[P, T]) -> Action[P, T]: ...
 @overload
-def action(*, name: Optional[str] = None, retries: Optional[int] = None, backoff: Optional[float] = None,
-           backoff_factor: Optional[float] = None, backoff_max: Optional[float] = None,
-           retry_on: Optional[ExceptionTypes] = None, timeout: Optional[float] = None,
-           heartbeat: Optional[float] = None, priority: Optional[int] = None, queue: Optional[str] = None) -> _Decorator: ...
+def action(*, name: Optional[str] = None, retries: Optional[int] = None, backoff: Optional[Seconds] = None,
+           backoff_factor: Optional[float] = None, backoff_max: Optional[Seconds] = None,
+           retry_on: Optional[ExceptionTypes] = None, timeout: Optional[Seconds] = None,
+           heartbeat: Optional[Seconds] = None, priority: Optional[int] = None, queue: Optional[str] = None) -> _Decorator: ...
 
 
 def action(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, **options: Any) -> Any:
@@ -196,8 +207,9 @@ def action(function: Optional[Callable[..., Any]] = None, *, name: Optional[str]
     ``retries`` is the number of tries after the first (default none), ``backoff`` the seconds before the second try,
     ``backoff_factor`` by how much each further wait is longer (2), ``backoff_max`` the longest (3,600); ``retry_on`` the
     classes of exceptions that are worth another try (all). ``timeout`` is the seconds that one attempt may take, and
-    ``heartbeat`` how long a worker may be silent before another takes over. Steps of higher ``priority`` go first; ``queue``
-    names the queue that they wait in, for workers that serve it (``heddle-worker --queue gpu``).
+    ``heartbeat`` how long a worker may be silent before another takes over; times may be timedeltas. Steps of higher
+    ``priority`` go first; ``queue`` names the queue that they wait in, for workers that serve it
+    (``heddle-worker --queue gpu``).
     """
     unknown = set(options) - set(OPTION_NAMES)
     if unknown:

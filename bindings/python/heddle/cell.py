@@ -40,6 +40,12 @@ class Cell(_heddle.Cell, Generic[T]):
 
         def __getitem__(self, key: str | int) -> Cell[Any]: ...
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "__orig_class__":  # of typing: Cell[int]
+            return super().__setattr__(name, value)
+        raise AttributeError(f"a cell has no attribute {name} that could be set: cell.set(...) writes its value, "
+                             f"cell[{name!r}].set(...) that of a part")
+
     @property
     def store(self) -> Store:
         """The store that it belongs to."""
@@ -98,6 +104,25 @@ def model_of(cls: Any) -> tuple[Optional[Callable[[Any], Any]], Optional[Callabl
     if hasattr(cls, "__args__"):
         return lambda data: values.conform(data, cls), None
     return None, None
+
+
+def result_of(cls: Any) -> Callable[[Any], Any]:
+    """A function that makes an object of the class from a value in the document of an instance. Values of workflows
+    that are no plain JSON are stored in forms of their own: values.revive."""
+    load = model_of(cls)[0]
+
+    def revived(data: Any) -> Any:
+        value = values.revive(data)
+        if isinstance(value, values.Record):  # this program does not have the class: its fields are data
+            value = values.record_fields(value)
+        return load(value) if load is not None and isinstance(value, (dict, list)) else value
+
+    return revived
+
+
+def is_of_instance(name: str) -> bool:
+    """Whether the name is of a place in the document of an instance: "main/workflow/Checkout/17#/result"."""
+    return name.partition("#")[0].partition("/")[2].startswith("workflow/")
 
 
 def _dump(value: Any) -> Any:

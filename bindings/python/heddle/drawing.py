@@ -1,11 +1,20 @@
 """Small drawings: SVG without a library, in a notebook or in a file."""
 from __future__ import annotations
 
+import os
 from html import escape
-from typing import Sequence
+from typing import Iterable, Sequence
 
 LETTER, LINE, GAP = 7, 28, 60
 """Widths of a letter, heights of a row, between columns: in pixels."""
+
+
+def ending_of(path: str | os.PathLike[str], known: Iterable[str]) -> str:
+    """The ending of a file's name, such as ".svg". ValueError: it is not one of the known ones."""
+    ending = os.path.splitext(os.fspath(path))[1]
+    if ending not in known:
+        raise ValueError(f"the name ends in one of {', '.join(known)}, not in {ending!r}")
+    return ending
 
 
 def svg(width: float, height: float, parts: Sequence[str]) -> str:

@@ -11,8 +11,10 @@ from ._heddle import Runtime
 class Driver:
     """Pumps a runtime from an asyncio loop: the loop of the first task that awaits something of the store."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, check: Callable[[], None]) -> None:
         self.runtime = runtime
+        self.check = check
+        """Raises an exception where the running task may not await anything of the store."""
         self.loop: Optional[asyncio.AbstractEventLoop] = None
         self.busy: list[Callable[[], bool]] = []
         """Whether actions run."""
@@ -22,6 +24,8 @@ class Driver:
         """Told when the loop is about to be closed."""
         self._soon: Optional[asyncio.Handle] = None
         self._timer: Optional[asyncio.TimerHandle] = None
+        self.holds = False
+        """Virtual time does not pass by itself: Lab.advance moves it."""
         self._quiet = 0
         self._end: Optional[AsyncGenerator[None, None]] = None
         self._context = contextvars.copy_context()
@@ -30,6 +34,8 @@ class Driver:
     def attach(self) -> asyncio.AbstractEventLoop:
         """Pump from the loop that runs now. A loop that was closed is left behind."""
         loop = asyncio.get_running_loop()
+        if self.runtime.guard is not None:
+            self.check()
         if loop is not self.loop:
             self.detach()
             self._context.run(loop.add_reader, self.runtime.fd(), self._pump)
@@ -70,6 +76,19 @@ class Driver:
             self.runtime.on_work = None
             if not loop.is_closed():
                 loop.remove_reader(self.runtime.fd())
+
+    def is_busy(self) -> bool:
+        """Whether actions run."""
+        return any(busy() for busy in self.busy)
+
+    def hold(self, on: bool) -> None:
+        """Keeps virtual time from passing by itself, or ends that."""
+        self.holds = on
+        self._wake()
+
+    def reset_quiet(self) -> None:
+        """Virtual time does not pass before the loop has gone round some times more."""
+        self._quiet = 0
 
     def _wake(self) -> None:
         self._quiet = 0
@@ -123,7 +142,7 @@ class Driver:
         """Virtual time passes when nothing else happens: no action runs, and the loop has gone round without news."""
         assert self.loop is not None
         self._quiet += 1
-        if any(busy() for busy in self.busy):
+        if self.holds or self.is_busy():
             return
         if self._quiet > 3:
             self._quiet = 0

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .timeline import Timeline
 
 T = TypeVar("T")
+UNSERVED_SECONDS = 5.0
+"""A program that has waited so long for a result logs which steps no worker serves."""
 
 
 class WorkflowCancelled(_heddle.FailedError):
@@ -125,12 +127,29 @@ class Flows:
         self._waiting.add(told)
         told.add_done_callback(self._waiting.discard)
         self.engine.then(id, lambda state, value: self._over(told, id, state, value))
-        return await told
+        timer = loop.call_later(UNSERVED_SECONDS, self._warn_unserved, id)
+        try:
+            return await told
+        finally:
+            timer.cancel()
+
+    def _warn_unserved(self, id: str) -> None:
+        try:
+            steps = [] if self.closed else self.engine.state(id).get("steps", [])
+        except _heddle.Error:  # it is removed, or another program has it
+            return
+        for step in steps:
+            if step["state"] == "no worker":
+                queue = step.get("queue", {}).get("name")
+                logging.getLogger("heddle").warning(
+                    "%s waits: no worker serves the action %s%s", id, step.get("action"), f" of the queue {queue}" if queue else "")
+                return
 
     def _over(self, told: asyncio.Future[Any], id: str, state: str, value: Any) -> None:
         if state == "done":
             settle(told, None, value)
         elif state == "failed" and isinstance(value, BaseException):
+            self._note_place(value, id)
             settle(told, value, None)
         elif state == "cancelled":
             settle(told, WorkflowCancelled(f"{id} was cancelled"), None)
@@ -138,6 +157,19 @@ class Flows:
             settle(told, _heddle.FailedError(f"there is no instance {id}: none was started, or it has been removed"), None)
         else:
             settle(told, _heddle.FailedError(f"{id} cannot be waited for: {state}"), None)
+
+    def _note_place(self, error: BaseException, id: str) -> None:
+        """Adds notes to the error that say where the workflow raised it, and what the traceback of the action was. The
+        error's own traceback has frames of the caller only."""
+        try:
+            place = self.engine.state(id).get("failed_at", {}).get("at")
+        except _heddle.Error:  # removed already
+            place = None
+        if place:
+            error.add_note(f"in workflow {id.partition('/')[0]}, {place}")
+        text = getattr(error, "__traceback_text__", "")
+        if text:
+            error.add_note("the action's own traceback:\n" + text.rstrip("\n"))
 
     def close(self) -> None:
         self.actions.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 from typing import Any, Mapping
 
-from . import _heddle
+from . import _heddle, drawing
 
 
 class WorkflowGraph:
@@ -19,12 +19,10 @@ class WorkflowGraph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, in the form that its name ends in: .svg, .dot, .mmd, .json or .txt."""
-        ending = os.path.splitext(os.fspath(path))[1]
         forms = {".svg": "svg", ".dot": "dot", ".mmd": "mermaid", ".json": "json", ".txt": "text"}
-        if ending not in forms:
-            raise ValueError(f"the name ends in one of {', '.join(forms)}, not in {ending!r}")
+        form = forms[drawing.ending_of(path, forms)]
         with open(path, "w", encoding="utf-8") as file:
-            file.write(self.text(forms[ending]))
+            file.write(self.text(form))
 
     def _repr_svg_(self) -> str:
         return self.text("svg")

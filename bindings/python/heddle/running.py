@@ -69,6 +69,15 @@ def _is_running(task: Optional[asyncio.Task[None]]) -> bool:
         return False
 
 
+def _unusable(error: BaseException, refused: Exception) -> str:
+    """Why the exception cannot be encoded: ``refused`` was raised then."""
+    try:
+        why = str(refused)
+    except Exception:
+        why = "its text cannot be made"
+    return f"the exception {type(error).__name__} cannot be used: {type(refused).__name__}: {why}"
+
+
 class Actions:
     """The actions that this process does, and the attempts at them that are under way."""
 
@@ -143,29 +152,36 @@ class Actions:
         else:
             self.ends.post(functools.partial(self._finish, token, result, None))
 
-    def _ended(self, token: Any) -> bool:
+    def _ended(self, token: Any) -> Optional[Attempt]:
+        """The attempt, if the engine still waits for it."""
         attempt = self.running.pop(token, None)
         if attempt is not None and attempt._timer is not None:
             attempt._timer.cancel()
-        return attempt is not None and not self.ends.closed
+        return None if self.ends.closed else attempt
 
     def _finish(self, token: Any, result: Any, error: Optional[BaseException]) -> None:
-        if not self._ended(token):
+        attempt = self._ended(token)
+        if attempt is None:
             return
         if error is None:
             try:
                 self.ends.complete(token, result)
                 return
-            except (TypeError, RecursionError) as refused:
+            except TypeError as refused:
+                error = TypeError(f"{refused}, in what the action {attempt.action} returned")
+            except RecursionError as refused:
                 error = refused
-        self.ends.fail(token, error)
+        try:
+            self.ends.fail(token, error)
+        except Exception as refused:  # code of the exception's class, such as its __str__, has raised this
+            self.ends.fail(token, TypeError(_unusable(error, refused)))
 
     # ---- Loops that end
 
     def _give_back(self, token: Any) -> None:
         """The action's task was cancelled, not by the engine: the step is begun again. Not at once, because code that
         cancels all tasks is about to close the loop; then the next loop does it."""
-        if self._ended(token):
+        if self._ended(token) is not None:
             self.ends.give_back(token)
 
     def moved(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -39,6 +39,9 @@ class Workflows:
                 queue: Optional[str] = None) -> Starter:
         """``await store.options(key="order-17").start(Checkout, order)``: two starts with one key are one instance.
         Higher priorities go first; ``queue`` is that of the steps that name none; ``progress`` shows a line in the terminal."""
+        for name, value in (("key", key), ("queue", queue)):
+            if value is not None and not isinstance(value, str):
+                raise TypeError(f"options({name}=...) takes a str, not {value!r}: write {name}={str(value)!r}")
         return Starter(self, key, priority, progress, queue)
 
     async def start(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:

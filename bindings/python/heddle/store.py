@@ -3,17 +3,19 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 import weakref
 from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable, Iterator, Literal, Mapping, Optional, ParamSpec,
                     Sequence, TypeVar, Union, overload)
 
 from . import _heddle
-from .cell import Cell, model_of
+from .cell import Cell, is_of_instance, model_of, result_of
 from .space import Space, Workflows
 from .why import Graph, Why, WhyNot
 
 if TYPE_CHECKING:
+    import asyncio
     import logging
     from datetime import timedelta
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
+File = Union[str, "os.PathLike[str]", None]
 
 
 def _logger() -> logging.Logger:
@@ -47,21 +50,63 @@ class Transaction:
     The commit is visible to this program at once, and stored a moment later; it is refused if what was read has been
     changed by another program meanwhile. A refusal is logged, and the next :meth:`Store.sync` or :meth:`Store.close`
     raises it; :meth:`Store.transact` runs a function again instead.
+
+    Nothing may be awaited inside: other tasks, and the store itself, run meanwhile, and what they do is no part of the
+    transaction. If one of them uses the store then, the transaction is aborted, and its task gets a UsageError from its next
+    use of the store, at the latest from the end of the block.
     """
 
     def __init__(self, store: Store, group: int = 0) -> None:
         self._store = store
         self._group = group
+        self._task: Optional[asyncio.Task[Any]] = None
+        """The task that opened it; None: it was opened outside of tasks, where nothing can be awaited."""
+        self._lost = False
+        """It was aborted, since something else used the store while it was open."""
 
     def __enter__(self) -> Transaction:
         self._store._runtime.begin(self._group)
+        self._task = _current_task()
+        if self._task is not None:
+            self._store._guarded.append(self)
+            self._store._runtime.guard = self._store._guard
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], traceback: Any) -> None:
-        if kind is None:
+        if self._task is not None:
+            self._store._guarded.remove(self)
+            if not self._store._guarded:
+                self._store._runtime.guard = None
+        if self._lost:
+            if kind is None:
+                raise self._refusal()
+        elif kind is None:
             self._store._runtime.commit()
         elif self._store._runtime.in_transaction:
             self._store._runtime.abort()
+
+    def _refusal(self) -> _heddle.UsageError:
+        name = "" if self._task is None else f" of {self._task.get_name()}"
+        return _heddle.UsageError(f"the transaction{name} was aborted, because other code used the store while it was open. "
+                                  "Do not await inside `with store.transaction()`")
+
+
+def _check_plain(fn: Callable[[], Any]) -> None:
+    """TypeError: the function of a transaction is async; nothing would await what it returns."""
+    from .version import is_async
+
+    if is_async(fn):
+        raise TypeError(f"a transaction takes an ordinary function, and {getattr(fn, '__name__', 'this one')} is async: nothing may "
+                        "be awaited inside of it")
+
+
+def _current_task() -> Optional[asyncio.Task[Any]]:
+    """None: no loop runs here, or the caller is a callback of the loop."""
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return asyncio.current_task() if asyncio is not None else None
+    except RuntimeError:
+        return None
 
 
 class Node:
@@ -153,6 +198,7 @@ class Hold:
 
 _open: weakref.WeakSet[Store] = weakref.WeakSet()
 """Stores that may be open."""
+_SPACE = re.compile(r"[^\x00-\x1f\x7f/@#]+")  # as in the name of a cell, "space/id": src/store/cell.c
 _DERIVE = {None: 0, "one": 1, "each": 2}  # hd_derive of heddle/store.h
 
 
@@ -172,7 +218,7 @@ class Store(Workflows):
     Use it as a context manager, ``with`` or ``async with``; either closes it, which waits until everything is stored.
     """
 
-    def __init__(self, file: Optional[str] = None, *, durability: str = "full", read_only: bool = False,
+    def __init__(self, file: File = None, *, durability: str = "full", read_only: bool = False,
                  must_exist: bool = False, keep_history: bool = False, principal: Optional[str] = None,
                  session: Optional[str] = None, strict: bool = True, worker: bool = True, space: str = "main",
                  inspect: bool = True, queues: Optional[Sequence[str]] = None, keep: Optional[Keep | timedelta] = None,
@@ -181,7 +227,7 @@ class Store(Workflows):
             raise ValueError('durability is "full" or "normal"')
         if derive not in _DERIVE:
             raise ValueError('derive is "one", "each" or None')
-        self.file = file
+        self.file = file = None if file is None else os.fspath(file)
         self._runtime = _heddle.Runtime(
             file, normal=durability == "normal", read_only=read_only, must_exist=must_exist, keep_history=keep_history,
             principal=principal, session=session, strict=strict, wall_ms=0 if clock is None else max(1, int(clock * 1000)),
@@ -199,6 +245,8 @@ class Store(Workflows):
         self._error_handlers: list[Callable[[str, BaseException], object]] = []
         self._patterns: dict[str, Pattern] = {}
         self._stopped = False
+        self._guarded: list[Transaction] = []
+        """Transactions whose blocks tasks are in. At most the last one is open; the others are lost."""
         if inspect and file and not read_only and "://" not in file:
             self._answer()
 
@@ -246,7 +294,7 @@ class Store(Workflows):
         if self._driver is None:
             from .driver import Driver
 
-            self._driver = Driver(self._runtime)
+            self._driver = Driver(self._runtime, self._check_await)
         return self._driver
 
     # ---- Driving, without asyncio
@@ -263,17 +311,18 @@ class Store(Workflows):
     def run_forever(self) -> None:
         """Serves until :meth:`stop`, or Ctrl-C. For programs without a loop of their own."""
         self._begin_workflows()
-        self._stopped = False
         while not self._stopped:
             self._runtime.turn(3600.0)
+        self._stopped = False
 
     def stop(self) -> None:
-        """Ends :meth:`run_forever`."""
+        """From any thread: ends :meth:`run_forever`."""
         self._stopped = True
         self._runtime.post(lambda: None)
 
     def post(self, fn: Callable[[], object]) -> None:
-        """From any thread: calls ``fn`` on the store's thread. The only method that other threads may call."""
+        """From any thread: calls ``fn`` on the store's thread. Other threads may call only this method and
+        :meth:`stop`."""
         self._runtime.post(fn)
 
     # ---- Errors
@@ -300,8 +349,11 @@ class Store(Workflows):
         """The cell of this name: "space/id", "space/id#/path"; with a scope "space@user/id", "space@session/id".
 
         With a pydantic model or a dataclass it reads and writes objects of that class; with a JSON Schema it reads what
-        the schema describes."""
+        the schema describes. With any type, a cell in the document of an instance reads values as ``handle.result()``
+        returns them."""
         load, dump = model_of(type) if type is not None else (None, None)
+        if type is not None and is_of_instance(name):
+            load = result_of(type)
         cell = self._runtime.cell(Cell, name, load, dump)
         if schema is None:
             return cell
@@ -315,11 +367,13 @@ class Store(Workflows):
     def transact(self, fn: Callable[[], T], *, group: int = 0) -> T:
         """Runs ``fn`` in a transaction, again while what it read has been changed by another program, and returns when it
         is stored. It may be called several times: it must change nothing but cells."""
+        _check_plain(fn)
         result: T = self._runtime.transact(fn, group)
         return result
 
     async def transact_async(self, fn: Callable[[], T], *, group: int = 0) -> T:
         """The same without blocking the loop. ``fn`` itself is an ordinary function."""
+        _check_plain(fn)
         loop = self._driver_().attach()
         from .flows import settle
 
@@ -332,6 +386,27 @@ class Store(Workflows):
         """Returns when everything that was written so far is stored."""
         await self.transact_async(lambda: None)
         self._runtime.sync()
+
+    def _guard(self) -> None:
+        """The runtime calls this before each use while a task is in the block of a transaction. Another task, or a callback,
+        gets here if that task awaits something: then the transaction is aborted, so that it takes in nothing of others."""
+        task = _current_task()
+        for transaction in self._guarded:
+            if transaction._task is task:
+                if transaction._lost:
+                    raise transaction._refusal()
+            elif not transaction._lost:
+                transaction._lost = True
+                if self._runtime.in_transaction:
+                    self._runtime.abort()
+
+    def _check_await(self) -> None:
+        """UsageError: the task is in the block of a transaction, where nothing of the store may be awaited: nothing goes on."""
+        task = _current_task()
+        for transaction in self._guarded:
+            if transaction._task is task:
+                raise _heddle.UsageError(f"a transaction is open in {task.get_name() if task else 'this program'}: do not await "
+                                         "inside `with store.transaction()`")
 
     def documents(self, space: str = "main", *, kind: Optional[str] = None, prefix: Optional[str] = None) -> list[str]:
         """Ids of documents, in order."""
@@ -578,6 +653,11 @@ class Store(Workflows):
         the first use on. The options are as for :func:`heddle.open`, and those of the first call count."""
         found = self._spaces.get(name)
         if found is None:
+            if not isinstance(name, str) or not _SPACE.fullmatch(name):
+                raise ValueError(f"the name of a space is a text of at least one character, without '/', '@', '#' and control "
+                                 f"characters, not {name!r}")
+            if isinstance(queues, str):
+                raise TypeError(f"queues takes a list of names, not the text {queues!r}: write queues=[{queues!r}]")
             if not isinstance(shards, int) or not 0 <= shards <= 1024:
                 raise ValueError(f"shards is a number from 1 to 1,024, or 0 for that of the store, not {shards!r}")
             if keep is not None:

@@ -1,6 +1,7 @@
 """What an instance has done, on a line of time."""
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from . import drawing
@@ -39,10 +40,11 @@ class Timeline:
             parts.append(drawing.text(x + 9, y + 4, f"{what} {at:.3f} s"))
         return drawing.svg(label + WIDTH + 140, 20 + len(self.entries) * drawing.LINE, parts)
 
-    def save(self, path: str) -> None:
-        """Writes a file: SVG if its name ends in .svg, else text."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file, in the form that its name ends in: .svg or .txt."""
+        ending = drawing.ending_of(path, (".svg", ".txt"))
         with open(path, "w", encoding="utf-8") as file:
-            file.write(self._repr_svg_() if path.endswith(".svg") else str(self) + "\n")
+            file.write(self._repr_svg_() if ending == ".svg" else str(self) + "\n")
 
 
 def timeline_of(state: dict[str, Any], journal: list[dict[str, Any]]) -> Timeline:
@@ -60,4 +62,4 @@ def timeline_of(state: dict[str, Any], journal: list[dict[str, Any]]) -> Timelin
 
 def _where(entry: dict[str, Any]) -> str:
     again = f", attempt {entry['attempt']}" if entry.get("attempt", 1) > 1 else ""
-    return f"{entry.get('node', '')}{again}"
+    return f"{entry.get('node') or entry.get('signal', '')}{again}"

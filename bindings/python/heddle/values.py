@@ -271,7 +271,7 @@ def encode_error(error: BaseException, depth: int = 0) -> Encoded:
     if hasattr(cls, "from_exception_data"):
         attrs["__validation__"] = _validation(error)
     body: dict[str, Any] = {"args": [_crossing(argument) for argument in error.args], "attrs": attrs,
-                            "bases": [class_name(base) for base in cls.__mro__[1:-1]], "message": str(error)}
+                            "bases": _bases(cls), "message": str(error)}
     if error.__cause__ is not None and depth < 10:
         tag, head, inner = encode_error(error.__cause__, depth + 1)
         body["cause"] = _Ready(tag, head, inner)
@@ -303,6 +303,19 @@ class _Ready:
         self.encoded = tag, head, body
 
 
+def _bases(cls: type) -> list[str]:
+    return [class_name(base) for base in cls.__mro__[1:-1]]
+
+
+def shortened_error(cls: type, message: str) -> _Ready:
+    """An exception of the class, with this message as its only argument and no attributes. Of a group it is a ValueError,
+    because a group cannot be made of a message alone."""
+    made: type = getattr(cls, "__heddle_of__", cls)
+    if issubclass(made, BaseExceptionGroup):
+        made = ValueError
+    return _Ready("$error", remember_class(made), {"args": [message], "bases": _bases(made)})
+
+
 _WRITERS["heddle.values:_Ready"] = lambda v: v.encoded  # type: ignore[no-any-return]
 
 
@@ -317,11 +330,15 @@ class Record:
         self.__dict__["$class"] = class_name
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={value!r}" for key, value in self.__dict__.items() if key != "$class")
+        fields = ", ".join(f"{key}={value!r}" for key, value in record_fields(self).items())
         return f"<{self.__dict__['$class']} {fields}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self.__dict__ == other.__dict__
+
+
+def record_fields(record: Record) -> dict[str, Any]:
+    return {key: value for key, value in record.__dict__.items() if key != "$class"}
 
 
 def _record(name: str, body: dict[str, Any]) -> Any:
@@ -349,6 +366,15 @@ def _record(name: str, body: dict[str, Any]) -> Any:
 
 
 def _new_error(cls: Any, args: list[Any]) -> BaseException:
+    """If only code of the class can make it, the next class above it counts."""
+    for above in cls.__mro__:
+        made = _made_error(above, args) if issubclass(above, BaseException) else None
+        if made is not None:
+            return made
+    raise AssertionError("BaseException takes any arguments")
+
+
+def _made_error(cls: Any, args: list[Any]) -> Optional[BaseException]:
     if cls.__module__ == "builtins":
         try:
             made: BaseException = cls(*args)
@@ -362,7 +388,7 @@ def _new_error(cls: Any, args: list[Any]) -> BaseException:
             continue
         made.args = tuple(args)
         return made
-    return _new_error(cls.__base__, args)  # only its own code can make it: the class above it counts
+    return None
 
 
 def _validation_error(cls: Any, given: Any) -> Optional[BaseException]:
@@ -440,6 +466,42 @@ def decode(tag: str, head: Any, body: dict[str, Any]) -> Any:
     if tag == "$type":
         return find_class(head) or Record("type", {"name": head})
     raise ValueError(f"a stored value has an unknown form {tag!r}")
+
+
+_FORMS = frozenset({"$record", "$error", "$tuple", "$set", "$dict", "$enum", "$range", "$str", "$type"})
+
+
+def _revive_form(tag: str, data: dict[str, Any]) -> Any:
+    head = revive(data[tag])
+    if tag == "$set":
+        return set(head)
+    if tag == "$dict":
+        return {key: value for key, value in head}
+    if tag == "$tuple" and "class" not in data:
+        return tuple(head)
+    return decode(tag, head, _revive_names(data))
+
+
+def _revive_names(data: dict[str, Any]) -> dict[str, Any]:
+    """The program's own keys and their values, in their order. The store doubles a dollar with which such a key
+    begins."""
+    if "$keys" in data:
+        return {key: revive(data["$" + key if key.startswith("$") else key]) for key in data["$keys"]}
+    return {key[1:] if key.startswith("$$") else key: revive(value) for key, value in data.items()
+            if key.startswith("$$") or not key.startswith("$")}
+
+
+def revive(data: Any) -> Any:
+    """The value of a workflow from plain data, as the store has it. The engine's own forms, such as a reference to one
+    of its objects, stay plain data."""
+    if isinstance(data, list):
+        return [revive(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    tags = [key for key in data if key.startswith("$") and not key.startswith("$$") and key != "$keys"]
+    if not tags:
+        return _revive_names(data)
+    return _revive_form(tags[0], data) if tags[0] in _FORMS else data
 
 
 # ---- Plain data, for cells

@@ -1,6 +1,7 @@
 """Why and why not: answers that print well."""
 from __future__ import annotations
 
+import os
 from typing import Any, Iterator
 
 
@@ -66,10 +67,14 @@ class Graph:
         fills = ["#fff" if node.get("status") == "clean" else "#fe9" for node in self.nodes]
         return drawing.graph(names, edges, fills)
 
-    def save(self, path: str) -> None:
-        """Writes a file: .svg, .mmd (Mermaid), else text."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a file, in the form that its name ends in: .svg, .mmd (Mermaid) or .txt."""
+        from . import drawing
+
+        forms = {".svg": self._repr_svg_, ".mmd": self.mermaid, ".txt": self.__str__}
+        form = forms[drawing.ending_of(path, forms)]
         with open(path, "w", encoding="utf-8") as file:
-            file.write(self._repr_svg_() if path.endswith(".svg") else self.mermaid() if path.endswith(".mmd") else str(self))
+            file.write(form())
 
     def mermaid(self) -> str:
         lines = ["flowchart LR"]

@@ -11,26 +11,32 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import os
 import signal
 import struct
 import sys
 import tempfile
-from typing import Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
-from . import _heddle, registry
+from . import _heddle, registry, values
 from .running import Actions
 from .store import Store
 
 HEAD = struct.Struct("!I")
 AGAIN_SECONDS = 0.1
 """Between two tries to connect."""
+ADDRESS_BYTES = 107
 AT_ONCE = 32
 """So many messages are written together. The engine stores them while this process does the next ones."""
 
 
 # ---- One connection
+
+
+class _TooLong(TypeError):
+    """A message to the engine would be longer than its limit."""
 
 
 class Connection(asyncio.Protocol):
@@ -70,11 +76,23 @@ class Connection(asyncio.Protocol):
         while not self.stopping:
             self._over = self.loop.create_future()
             try:
-                await self.loop.create_unix_connection(lambda: self, self.path)
+                await self._connect(self.loop)
             except OSError:
                 await self._pause()
             else:
                 await self._over
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> None:
+        """An address of a socket has at most 107 bytes. A longer one is reached through its folder, as the engine does."""
+        if len(os.fsencode(self.path)) <= ADDRESS_BYTES or not hasattr(os, "O_PATH"):
+            await loop.create_unix_connection(lambda: self, self.path)
+            return
+        folder, name = os.path.split(self.path)
+        fd = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            await loop.create_unix_connection(lambda: self, f"/proc/self/fd/{fd}/{name}")
+        finally:
+            os.close(fd)
 
     async def _pause(self) -> None:
         try:
@@ -159,7 +177,7 @@ class Connection(asyncio.Protocol):
         """The keys of a message come in order, so that its encoding has no "$keys"."""
         data = _heddle.dumps(message)
         if len(data) > self.message_limit:
-            raise TypeError(f"{len(data):,} bytes cannot cross: a message to the engine has at most {self.message_limit:,}")
+            raise _TooLong(f"{len(data):,} bytes cannot cross: a message to the engine has at most {self.message_limit:,}")
         self._out += (HEAD.pack(len(data)), data)
         if len(self._out) >= 2 * AT_ONCE:
             self._flush()
@@ -199,8 +217,9 @@ class Connection(asyncio.Protocol):
     def fail(self, token: str, error: BaseException) -> None:
         try:
             self._say({"class": "Exception", "error": error, "token": token, "type": "fail"})
-        except TypeError as refused:
-            self._say({"class": "TypeError", "message": str(refused), "token": token, "type": "fail"})
+        except _TooLong as refused:
+            short = values.shortened_error(type(error), f"the exception is too long: {refused}")
+            self._say({"class": "Exception", "error": short, "token": token, "type": "fail"})
         self._ended(token)
 
     def _ended(self, token: str) -> None:
@@ -245,6 +264,9 @@ def load(target: str, inspect: bool = True) -> Store:
     opened here, ``inspect`` is as for :func:`heddle.open`."""
     module_name, _, attribute = target.partition(":")
     attribute = attribute or "store"
+    if module_name.endswith(".py") and os.path.isfile(module_name):
+        name = os.path.normpath(module_name)[:-len(".py")].replace(os.sep, ".")
+        raise SystemExit(f"heddle-worker: {module_name} is a file, and a module is named: write {name}:{attribute}")
     sys.path.insert(0, os.getcwd())
     found = _import(module_name)
     try:
@@ -256,7 +278,10 @@ def load(target: str, inspect: bool = True) -> Store:
                          "function that returns either") from None
     made: Any = found() if callable(found) and not isinstance(found, Store) else found
     if isinstance(made, (str, os.PathLike)):
-        made = Store(os.fspath(made), inspect=inspect)
+        try:
+            made = Store(os.fspath(made), inspect=inspect)
+        except _heddle.Error as refused:
+            raise SystemExit(f"heddle-worker: {refused}") from None
     if not isinstance(made, Store) or not made.file:
         raise SystemExit(f"heddle-worker: {target} is no store in a file: {made!r}")
     return made
@@ -303,7 +328,8 @@ async def _keep_one(command: list[str], stopping: asyncio.Event, children: set[a
         children.discard(child)
         if stopping.is_set():
             return
-        print(f"heddle-worker: process {child.pid} has ended ({status}); starting another", file=sys.stderr)
+        how = f"signal {-status}" if status < 0 else f"exit status {status}"
+        print(f"heddle-worker: process {child.pid} has ended ({how}); starting another", file=sys.stderr)
         lived = asyncio.get_running_loop().time() - began
         wait = AGAIN_SECONDS if lived > 10 else min(wait * 2, 10.0)
         try:
@@ -326,21 +352,28 @@ async def supervise(store: Store, target: str, processes: int, room: int, queues
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-    async with store:
-        flows = (store if space is None else store.space(space))._flows_(serves=False)
-        for compiled in registry.known():
-            flows.register(compiled)
-        path = flows.listen(None if "://" not in str(store.file) else _socket_elsewhere())
-        command = [sys.executable, "-m", "heddle", "worker", target, "--child", path, "--room", str(room)]
-        for queue in queues or ():
-            command += ["--queue", queue]
-        print(f"heddle-worker: {processes} process{'' if processes == 1 else 'es'} at {path}", flush=True)
-        await asyncio.gather(*(_keep_one(command, stopping, children) for _ in range(processes)))
+    with _socket_elsewhere(store) as elsewhere:
+        async with store:
+            flows = (store if space is None else store.space(space))._flows_(serves=False)
+            for compiled in registry.known():
+                flows.register(compiled)
+            path = flows.listen(elsewhere)
+            command = [sys.executable, "-m", "heddle", "worker", target, "--child", path, "--room", str(room)]
+            for queue in queues or ():
+                command += ["--queue", queue]
+            print(f"heddle-worker: {processes} process{'' if processes == 1 else 'es'} at {path}", flush=True)
+            await asyncio.gather(*(_keep_one(command, stopping, children) for _ in range(processes)))
 
 
-def _socket_elsewhere() -> str:
-    """A store on a server has no folder: its workers on this machine meet in one of their own."""
-    return os.path.join(tempfile.mkdtemp(prefix="heddle-"), "workers")
+@contextlib.contextmanager
+def _socket_elsewhere(store: Store) -> Iterator[Optional[str]]:
+    """The socket at which the workers of a store on a server meet, in a temporary folder, which is removed at the end.
+    None: the store is a file, and the socket is beside it."""
+    if "://" not in str(store.file):
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="heddle-", ignore_cleanup_errors=True) as folder:
+        yield os.path.join(folder, "workers")
 
 
 def parse(arguments: Optional[list[str]]) -> argparse.Namespace:
@@ -352,12 +385,25 @@ def parse(arguments: Optional[list[str]]) -> argparse.Namespace:
                         '("" is the queue of steps that name none); default: of all')
     parser.add_argument("--space", metavar="NAME", help="the space whose workflows are run; default: that of the store")
     parser.add_argument("--child", metavar="SOCKET", help=argparse.SUPPRESS)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.processes < 1 or options.room < 1:
+        parser.error("--processes and --room are at least 1")
+    return options
 
 
 def main(arguments: Optional[list[str]] = None) -> int:
     options = parse(arguments)
     store = load(options.target, inspect=not options.child)  # the heddle command asks the first process, not all of them
+    if not registry.has_any():
+        store.close()
+        module = options.target.partition(":")[0]
+        raise SystemExit(f"heddle-worker: the module {module} defines no workflow, so no action is there to run. Define the "
+                         f"workflows in {module}, or import the modules there that define them")
+    if options.space is not None:
+        try:
+            store.space(options.space)
+        except ValueError as refused:
+            raise SystemExit(f"heddle-worker: {refused}") from None
     store._runs_workflows = False  # supervise() opens the engine, without actions
     if options.child:
         asyncio.run(work(store, options.child, options.room, options.queue))

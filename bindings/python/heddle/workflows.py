@@ -27,7 +27,10 @@ class Compiled:
         self._inputs: Optional[inspect.Signature] = None
 
     def compile(self) -> None:
-        self._output = compile_workflow(self.cls, self.name, Workflow)
+        try:
+            self._output = compile_workflow(self.cls, self.name, Workflow)
+        except CompileError as error:
+            raise error.with_traceback(None)  # without the compiler's frames: the error has the place
 
     @property
     def output(self) -> Output:

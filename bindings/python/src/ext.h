@@ -58,10 +58,12 @@ typedef struct runtime_object {
     PyObject *failed; /* called with (name, exception) when a callback has raised; NULL: none */
     PyObject *
         on_work; /* called when there is something to pump that the descriptor does not tell; NULL: none */
+    PyObject *guard; /* called before each use, while a task has a transaction open; NULL: none */
     PyObject *store; /* the Python object around it; NULL: none */
     bool told;       /* the failure that the library is about to report was told to Python */
     bool building;   /* the program starts a piece: what its pattern raises is raised there */
     bool woken;      /* it was called since the last pump */
+    bool guarding;   /* the guard runs: its own calls are not guarded */
     struct run_object *runs; /* suspended runs that the program holds: emptied at close */
     PyObject *raised
         [3]; /* type, value, traceback of an interrupt inside a callback; raised by the driving call */

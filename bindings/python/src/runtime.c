@@ -6,6 +6,17 @@
 
 /* ---- Checks ------------------------------------------------------------------------------ */
 
+/* While a task has a transaction open, Store._guard looks whether the caller is that task. */
+static bool guarded(runtime_object *self) {
+    if (!is_set(self->guard) || self->guarding) return true;
+    self->guarding = true;
+    PyObject *guard = Py_NewRef(self->guard), *answer = PyObject_CallNoArgs(guard);
+    self->guarding = false;
+    Py_DECREF(guard);
+    Py_XDECREF(answer);
+    return answer;
+}
+
 bool runtime_usable(runtime_object *self) {
     if (!self->rt) {
         hd_error error = { .status = HD_CLOSED, .message = "the store is closed" };
@@ -19,7 +30,7 @@ bool runtime_usable(runtime_object *self) {
         };
         return raise_error(self->st, HD_USAGE, &error), false;
     }
-    if (PyThread_get_thread_ident() == self->thread) return true;
+    if (PyThread_get_thread_ident() == self->thread) return guarded(self);
     hd_error error = {
         .status = HD_USAGE,
         .message =
@@ -167,6 +178,7 @@ static int runtime_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(self->module);
     Py_VISIT(self->failed);
     Py_VISIT(self->on_work);
+    Py_VISIT(self->guard);
     Py_VISIT(self->store);
     for (callback *c = self->callbacks; c; c = c->next) {
         Py_VISIT(c->fn);
@@ -179,6 +191,7 @@ static int runtime_clear(PyObject *object) {
     runtime_object *self = (runtime_object *)object;
     Py_CLEAR(self->failed);
     Py_CLEAR(self->on_work);
+    Py_CLEAR(self->guard);
     Py_CLEAR(self->store);
     return 0;
 }
@@ -203,6 +216,7 @@ static void runtime_dealloc(PyObject *object) {
     Py_SET_REFCNT(object, 0);
     Py_CLEAR(self->failed);
     Py_CLEAR(self->on_work);
+    Py_CLEAR(self->guard);
     Py_CLEAR(self->store);
     if (!self->rt) {
         clock_free(self->clock);
@@ -267,6 +281,7 @@ static bool settle_step(runtime_object *self, hd_status *status) {
 static PyObject *runtime_settle(PyObject *object, PyObject *unused) {
     USABLE(self);
     hd_status status;
+    hd_runtime_look(self->rt);
     while (!settle_step(self, &status))
         if (status != HD_PENDING)
             self->env.wait(hd_runtime_fd(self->rt), hd_runtime_deadline(self->rt), self);
@@ -277,18 +292,19 @@ static PyObject *runtime_settle(PyObject *object, PyObject *unused) {
     return PyBool_FromLong(stats.unsettled == 0);
 }
 
-/* Pumps, then waits for the descriptor or the deadline, at most so many seconds. */
+/* Waits for the descriptor or the deadline, at most so many seconds, then pumps. Store.stop relies on this order: it
+ * sets a flag and posts a function. If the turn waited after the pump that runs the function, run_forever would not
+ * look at the flag before that wait has ended. */
 static PyObject *runtime_turn(PyObject *object, PyObject *seconds) {
     runtime_object *self = (runtime_object *)object;
     double most = PyFloat_AsDouble(seconds);
     if (!runtime_usable(self) || PyErr_Occurred()) return NULL;
+    uint64_t due = hd_runtime_deadline(self->rt), now = self->env.monotonic_ns(self);
+    uint64_t end = now + (uint64_t)(most * 1e9);
+    if (due > now) self->env.wait(hd_runtime_fd(self->rt), due < end ? due : end, self);
     hd_status status = pump(self);
     if (raise_kept(self) || PyErr_CheckSignals()) return NULL;
     if (status && status != HD_PENDING) return raise_status(self, status, NULL);
-    uint64_t due = hd_runtime_deadline(self->rt), now = self->env.monotonic_ns(self);
-    uint64_t end = now + (uint64_t)(most * 1e9);
-    if (status != HD_PENDING && due > now)
-        self->env.wait(hd_runtime_fd(self->rt), due < end ? due : end, self);
     Py_RETURN_NONE;
 }
 
@@ -339,7 +355,7 @@ static PyObject *runtime_advance(PyObject *object, PyObject *seconds) {
     double by = PyFloat_AsDouble(seconds);
     if (!runtime_usable(self) || PyErr_Occurred()) return NULL;
     if (!self->clock) return raise_error(self->st, HD_USAGE, NULL);
-    if (by > 0) clock_advance(self->clock, (uint64_t)(by * 1e9));
+    if (by > 0) clock_advance(self->clock, (uint64_t)(by * 1e9 + 0.5));
     runtime_woken(self);
     Py_RETURN_NONE;
 }
@@ -426,6 +442,8 @@ static PyGetSetDef getters[] = { { "closed", get_closed, NULL, "Whether it is cl
 static PyMemberDef members[] = {
     { "failed", T_OBJECT, offsetof(runtime_object, failed), 0, "Called with (name, exception)." },
     { "store", T_OBJECT, offsetof(runtime_object, store), 0, "The object around it." },
+    { "guard", T_OBJECT, offsetof(runtime_object, guard), 0,
+      "Called before each use, while a task has a transaction open." },
     { "on_work", T_OBJECT, offsetof(runtime_object, on_work), 0,
       "Called when there is something to pump." },
     { 0 }

@@ -291,6 +291,11 @@ HELD = (
     ("xs = [await {c0}, await {c1}]", "a, b = list(zip(xs, xs[1:]))[0]"),
     ("xs = [await {c0}, None]", "a, b = xs[0], xs[1]"),
     ("a = cast({cls}, await thing({cls!r}, {w0}))", "b: {cls} = await thing({cls!r}, {w1})"),
+    ("xs: list[{cls}] = await asyncio.gather(thing({cls!r}, {w0}), thing({cls!r}, {w1}))", "a, b = xs"),
+    ("xs: list[{cls}] = [await thing({cls!r}, i) for i in range({n})]", "a, b = xs[0], xs[-1]"),
+    ("xs: list[{cls}] = []", "xs.append(await thing({cls!r}, {w0}))", "a = b = xs[0]"),
+    ("d: dict[str, {cls}] = {{}}", "d['k'] = await thing({cls!r}, {w0})", "a = b = d['k']"),
+    ("t: tuple[{cls}, int] = (await thing({cls!r}, {w0}), 1)", "a = b = t[0]"),
     ("a = 0", "a += await {c0}", "b = await {c1}"),
 )
 """How two objects of one class come to be a and b. Everything says its class, or is made of what does."""

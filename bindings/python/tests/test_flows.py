@@ -3,15 +3,21 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import dataclasses
 import datetime
+import decimal
+import enum
+import gc
+import os
 import threading
 import time
+import traceback
 from xml.etree import ElementTree
 
 import pytest
 
 import heddle
-from heddle import WorkflowCancelled
+from heddle import WorkflowCancelled, progress
 from heddle.store import Store
 from heddle.testing.lab import CLOCK
 from flow import Flow, call, chain, give, sleep, step
@@ -100,6 +106,34 @@ def test_a_class_of_the_program_is_caught_by_its_base_and_comes_back_whole():
     assert caught.value.code == 7 and caught.value.args == ("no",)
 
 
+def test_an_exception_that_is_too_long_keeps_its_class():
+    """Its text crosses three times: as argument, as message, and at the end of the traceback."""
+    def act(x):
+        raise Broke("x" * x, 7)
+
+    with pytest.raises(Broke) as caught:
+        run(call(act), 5 << 20)
+    assert len(str(caught.value)) == 5 << 20
+    with pytest.raises(Broke, match="^the exception of act is longer than 16777216 bytes: its arguments and attributes were dropped$"):
+        run(call(act), 6 << 20)
+
+
+Wide = type("W" * (17 << 20), (Exception,), {})
+
+
+class BelowWide(Wide):
+    pass
+
+
+@pytest.mark.parametrize("make", [lambda: ExceptionGroup("x" * (9 << 20), [KeyError()]), BelowWide])
+def test_an_exception_that_is_too_long_and_cannot_be_made_of_a_message_is_a_value_error(make):
+    def act(x):
+        raise make()
+
+    with pytest.raises(ValueError, match="^the exception of act is longer than 16777216 bytes: its arguments"):
+        run(call(act), 1)
+
+
 def test_a_result_that_cannot_cross_is_a_type_error():
     calls = []
 
@@ -107,7 +141,7 @@ def test_a_result_that_cannot_cross_is_a_type_error():
         calls.append(1)
         return {"f": [object()]}
 
-    with pytest.raises(TypeError, match=r"object cannot cross into a workflow at value\['f'\]\[0\]"):
+    with pytest.raises(TypeError, match=r"object cannot cross into a workflow at value\['f'\]\[0\], in what the action act returned"):
         run(call(act, retry={"attempts": 3, "on": ["OSError"]}), 1)
     assert len(calls) == 1
 
@@ -331,6 +365,144 @@ def test_an_instance_is_a_cell():
     asyncio.run(main())
 
 
+class Kind(enum.Enum):
+    GIFT = "gift"
+
+
+@dataclasses.dataclass
+class Booking:
+    name: str
+    price: decimal.Decimal
+    at: datetime.datetime
+    kind: Kind
+    seats: tuple[int, ...]
+
+
+BOOKED = Booking("Ada", decimal.Decimal("7.50"), datetime.datetime(2026, 5, 4, 12, 30), Kind.GIFT, (3, 4))
+
+
+def result_cell(value, type):
+    """What a cell of this type reads where an instance has left the value, and what handle.result() has."""
+    async def act(x):
+        return value
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.options(key="k").start(call(act), 1)
+            result = await handle.result()
+            return store.cell("main/workflow/w/k#/result", type)(), result
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("value, type", [
+    (BOOKED, Booking), ([BOOKED, BOOKED], list[Booking]), ({"one": BOOKED}, dict[str, Booking]), (BOOKED.price, decimal.Decimal),
+    (BOOKED.at, datetime.datetime), (Kind.GIFT, Kind), ((1, (2,)), tuple), ({1, 2}, set), ({1: "a"}, dict), ({"$a": 1, "$$b": {}}, dict),
+    ({"z": 1, "a": (2,)}, object), (b"bytes", bytes), (None, Booking)])
+def test_a_typed_cell_reads_a_result_as_the_handle_does(value, type):
+    read, result = result_cell(value, type)
+    assert read == result == value
+    assert not isinstance(value, dict) or list(read) == list(value)
+
+
+def test_a_typed_cell_makes_plain_results_objects_too():
+    assert result_cell({"name": "Ada", "code": 3}, Plain)[0] == Plain("Ada", 3)
+    assert isinstance(result_cell(BOOKED, None)[0], dict)  # without a type: as it is stored
+
+
+def test_a_typed_cell_reads_a_result_of_a_class_that_is_not_here():
+    @dataclasses.dataclass
+    class Gone:
+        name: str
+        code: int
+
+    heddle.values.remember_class(Gone)
+    read = []
+
+    async def act(x):
+        return Gone("Ada", 3)
+
+    async def main():
+        async with heddle.open() as store:
+            await (await store.options(key="k").start(call(act), 1)).result()
+            heddle.values._found.pop(heddle.values.class_name(Gone))
+            read.append(store.cell("main/workflow/w/k#/result", Plain)())
+
+    asyncio.run(main())
+    assert read == [Plain("Ada", 3)]
+
+
+def test_a_sink_of_a_typed_cell_is_shown_the_object():
+    async def act(x):
+        return BOOKED
+
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.options(key="k").start(call(act), 1)
+            async for value in store.cell("main/workflow/w/k#/result", Booking):
+                if value is not None:
+                    return value, await handle.result()
+
+    assert asyncio.run(main()) == (BOOKED, BOOKED)
+
+
+def test_the_variables_of_an_instance_that_waits_can_be_read_with_a_type():
+    """The engine's references to its objects are no values of a workflow: they stay as they are."""
+    wait = Flow("w", ["x"], [{"id": "wait", "kind": "WAIT", "signal": "go", "into": ["name", "r"]}, give()])
+
+    async def main():
+        async with heddle.open() as store:
+            await store.options(key="k").start(wait, [BOOKED])
+            store.settle()
+            return store.cell("main/workflow/w/k", dict)()
+
+    found = asyncio.run(main())
+    assert found["status"] == "running" and found["input"]["x"] == [BOOKED]
+
+
+@dataclasses.dataclass
+class Plain:
+    name: str
+    code: int
+
+
+# ---- Where a workflow has failed
+
+
+@heddle.action
+async def divide(x: int) -> float:
+    return 1 / x
+
+
+@heddle.workflow
+class Raises(heddle.Workflow):
+    async def run(self, x: int) -> float:
+        if x:
+            return {"a": 1.0}["b"]
+        return await divide(x)
+
+
+def line_in_this_file(text):
+    with open(__file__, encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if line.strip() == text)
+
+
+def test_an_exception_of_a_workflow_says_where_it_was_raised():
+    with pytest.raises(KeyError) as raised:
+        run(Raises, 1)
+    line = line_in_this_file('return {"a": 1.0}["b"]')
+    assert raised.value.__notes__ == [f"in workflow Raises, test_flows.py:{line}:13"]
+
+
+def test_an_exception_of_an_action_has_the_traceback_of_the_action():
+    with pytest.raises(ZeroDivisionError) as raised:
+        run(Raises, 0)
+    place, action = raised.value.__notes__
+    assert place.startswith("in workflow Raises, test_flows.py:")
+    assert action.startswith("the action's own traceback:\n") and "in divide\n    return 1 / x" in action
+    assert "in divide" in "".join(traceback.format_exception(raised.value))
+
+
 def test_a_start_inside_a_transaction_is_part_of_it():
     async def act(x):
         return x
@@ -461,6 +633,59 @@ def test_progress_tells_what_it_does(capsys):
     assert "w/k: act (running)" in err and err.endswith("w/k: done\n")
 
 
+def test_progress_of_an_instance_that_is_over_is_one_line(capsys):
+    async def act(x):
+        return x
+
+    async def main():
+        async with heddle.open() as store:
+            await store.options(key="k").run(call(act), 5)
+            capsys.readouterr()
+            await store.options(key="k", progress=True).run(call(act), 5)
+
+    asyncio.run(main())
+    assert capsys.readouterr().err == "w/k: done\n"
+
+
+def test_progress_that_is_interrupted_leaves_no_task_behind():
+    told = []
+
+    async def main():
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+        async with heddle.open() as store:
+            waits = Flow("w", [], [{"id": "wait", "kind": "WAIT", "signal": "go", "into": ["name", "r"]}, give()])
+            task = asyncio.ensure_future(store.options(key="k", progress=True).run(waits))
+            await asyncio.sleep(0.05)
+            task.cancel()
+            await asyncio.wait([task])
+            assert task.cancelled() and len(asyncio.all_tasks()) <= 2
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    gc.collect()
+    assert told == []
+
+
+def test_progress_is_told_in_words_of_the_program():
+    steps = [{"kind": "FAN_HEAD", "state": "branches", "fan": {"done": 3, "total": 10}}, {"kind": "FAN_HEAD", "state": "branches"},
+             {"kind": "CHILD", "state": "child", "workflow": "Refund"}, {"kind": "ACTION", "action": "ship", "state": "retrying", "attempt": 2}]
+    assert progress.line_of({"id": "w/k", "steps": steps}) == (
+        "w/k: 3 of 10 branches, branches, Refund (child), ship (retrying, attempt 2)")
+
+
+def test_progress_on_a_terminal_is_cut_to_its_width(monkeypatch):
+    assert progress.cut("abcdef", 6) == "abcdef" and progress.cut("abcdefg", 6) == "abc..."
+    terminal, other = os.openpty()
+    with os.fdopen(other, "w") as to:
+        monkeypatch.setattr(os, "get_terminal_size", lambda fd: os.terminal_size((21, 5)))
+        line = progress._Line(to)
+        line.draw("x" * 30)
+        line.end()
+    assert os.read(terminal, 100).replace(b"\r\n", b"\n") == b"\r\x1b[K" + b"x" * 17 + b"...\n"
+    os.close(terminal)
+
+
 class Abrupt(BaseException):
     pass
 
@@ -498,3 +723,18 @@ def test_a_payload_that_cannot_cross_is_refused_and_the_store_goes_on():
             return await asyncio.wait_for(handle.result(), 60)
 
     assert asyncio.run(main()) == {1: (2,)}
+
+
+def test_an_action_that_raises_an_exception_whose_text_cannot_be_made_fails_its_step():
+    class Wordless(Exception):
+        def __str__(self):
+            raise ZeroDivisionError("no text")
+
+    async def act(x):
+        raise Wordless
+
+    async def main():
+        async with heddle.open() as store:
+            with pytest.raises(TypeError, match="exception Wordless cannot be used: ZeroDivisionError: no text"):
+                await asyncio.wait_for(store.run(call(act), 1), 20)
+    asyncio.run(main())

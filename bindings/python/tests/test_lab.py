@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import gc
 import os
+import threading
 import time
 import warnings
 
@@ -45,6 +47,104 @@ def test_a_month_takes_no_time(heddle_lab):
     assert time.monotonic() - began < 5 and heddle_lab.now - clock >= 30 * 86400
 
 
+@heddle.workflow
+class Asks(heddle.Workflow):
+    async def run(self) -> int:
+        await asyncio.sleep(5)
+        answer: int = await heddle.signal("answer")
+        return answer
+
+
+@heddle.workflow
+class AsksBelow(heddle.Workflow):
+    async def run(self) -> int:
+        return await Asks().run()
+
+
+@pytest.mark.parametrize("workflow, given", [(Asks, "lab.wait(handle.signal('answer', value))"),
+                                             (AsksBelow, "lab.wait(lab.store.handle('Asks/AsksBelow:")])
+def test_a_signal_that_cannot_come_is_an_error_and_not_a_wait(heddle_lab, workflow, given):
+    with pytest.raises(RuntimeError, match="nothing can happen any more, and Asks/.* waits for the signal 'answer'") as raised:
+        heddle_lab.run(workflow)
+    assert given in str(raised.value) and "test_lab.py:" in str(raised.value)
+    assert heddle_lab.run(Punctual, 1)                    # the lab goes on
+
+
+def test_a_signal_that_something_else_may_give_is_waited_for(heddle_lab):
+    store = heddle_lab.store
+    status = store.cell("main/answered")
+
+    @store.effect
+    async def answers():
+        if status() == "asked":
+            await asyncio.sleep(0.5)                      # longer than the lab looks for
+            for id, _ in store.instances(Asks, status="running"):
+                await store.handle(id).signal("answer", 7)
+
+    @store.effect
+    def asked():
+        status.set("asked")
+
+    assert heddle_lab.run(Asks) == 7
+
+
+def answer_late(store, loop):
+    """For a thread: answers all questions after longer than the lab looks if there is no thread."""
+    async def answer():
+        for id, _ in store.instances(Asks, status="running"):
+            await store.handle(id).signal("answer", 7)
+
+    time.sleep(0.5)
+    asyncio.run_coroutine_threadsafe(answer(), loop)
+
+
+@pytest.mark.parametrize("daemon", [False, True])
+def test_a_signal_that_a_thread_may_give_is_waited_for(heddle_lab, daemon):
+    store, threads = heddle_lab.store, []
+
+    @store.effect
+    async def asks():
+        threads.append(threading.Thread(target=answer_late, args=[store, asyncio.get_running_loop()], daemon=daemon))
+        threads[0].start()
+
+    assert heddle_lab.run(Asks) == 7
+    threads[0].join()
+    with pytest.raises(RuntimeError, match="nothing can happen any more"):   # no thread is left
+        heddle_lab.run(Asks)
+
+
+@pytest.mark.parametrize("prefix", ["", "mine"])
+def test_a_signal_of_a_pool_is_waited_for_and_its_idle_threads_are_not(heddle_lab, prefix, monkeypatch):
+    store = heddle_lab.store
+    with concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix=prefix) as pool:
+        @store.effect
+        async def asks():
+            pool.submit(answer_late, store, asyncio.get_running_loop())
+
+        assert heddle_lab.run(Asks) == 7
+        monkeypatch.setattr("heddle.testing.lab.THREAD_LOOKS", 1 << 30)
+        with pytest.raises(RuntimeError, match="nothing can happen any more"):
+            heddle_lab.run(Asks)
+
+
+@pytest.mark.parametrize("daemon", [False, True])
+def test_a_thread_that_goes_on_is_not_waited_for_for_ever(heddle_lab, daemon, monkeypatch):
+    monkeypatch.setattr("heddle.testing.lab.THREAD_LOOKS", 20)
+    over = threading.Event()
+    threading.Thread(target=over.wait, daemon=daemon).start()
+    try:
+        with pytest.raises(RuntimeError, match="nothing can happen any more"):
+            heddle_lab.run(Asks)
+    finally:
+        over.set()
+
+
+def test_a_workflow_whose_action_nothing_does_is_an_error(heddle_lab):
+    flow = Flow("w", ["x"], [step("a", "gone", args={"x": ["name", "x"]}), give()])
+    with pytest.raises(RuntimeError, match=r"nothing can happen any more, and w/.*: gone \(no worker\)"):
+        heddle_lab.run(flow, 1)
+
+
 def test_an_action_that_is_under_way_goes_on_in_the_next_wait():
     """With warnings as errors: a loop that ended in between left a coroutine that was never awaited."""
     flow = Flow("asked", ["x"], [{"id": "w", "kind": "WAIT", "signal": "go", "into": ["name", "g"]}, sleep("s", 60),
@@ -59,6 +159,84 @@ def test_an_action_that_is_under_way_goes_on_in_the_next_wait():
         assert lab.wait(handle.result()) == 2
         gc.collect()
         assert lab.count("act") == 1
+
+
+@heddle.workflow
+class Daily(heddle.Workflow):
+    async def run(self) -> float:
+        await asyncio.sleep(3600)
+        await in_a_thread(1)
+        return heddle.now()
+
+
+@heddle.action
+def in_a_thread(x: int) -> int:
+    time.sleep(0.02)
+    return x
+
+
+@pytest.mark.parametrize("steps", [[86400] * 3, [3 * 86400], [3 * 86400 - 1, 1]])
+def test_advance_runs_all_that_is_due_by_then(steps):
+    """An instance of each day has run to its end, the last one has begun; the clock shows what was asked for."""
+    with Lab() as lab:
+        clock = lab.now
+        lab.wait(lab.store.schedule("daily", every=86400).start(Daily))
+        for seconds in steps:
+            lab.advance(seconds)
+        assert lab.now == clock + 3 * 86400
+        assert sorted(status for _, status in lab.store.instances(Daily)) == ["done", "done", "running"]
+        for _ in range(5):
+            lab.wait(asyncio.sleep(0))
+        assert lab.now == clock + 3 * 86400
+        lab.advance(3600)
+        assert {status for _, status in lab.store.instances(Daily)} == {"done"} and lab.count("in_a_thread") == 3
+
+
+@heddle.action(timeout=30)
+async def hangs() -> None:
+    await asyncio.Event().wait()
+
+
+@heddle.workflow
+class Hung(heddle.Workflow):
+    async def run(self) -> str:
+        try:
+            await hangs()
+        except TimeoutError:
+            return "too late"
+        return "done"
+
+
+def test_a_timeout_of_an_action_comes_when_the_test_moves_the_clock(heddle_lab):
+    handle = heddle_lab.start(Hung)
+    heddle_lab.advance(29)
+    assert heddle_lab.wait(handle.status()) == "running"
+    heddle_lab.advance(1)
+    assert heddle_lab.wait(handle.result()) == "too late"
+
+
+@heddle.action(queue="gpu")
+async def on_a_card(x: int) -> int:
+    return x
+
+
+@heddle.workflow
+class Elsewhere(heddle.Workflow):
+    async def run(self) -> int:
+        return await on_a_card(1)
+
+
+def test_a_result_that_waits_for_a_worker_says_so_once(caplog, monkeypatch):
+    monkeypatch.setattr("heddle.flows.UNSERVED_SECONDS", 0.05)
+
+    async def main() -> None:
+        async with heddle.open(queues=[""]) as store:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(store.options(key="1").run(Elsewhere), 0.3)
+
+    asyncio.run(main())
+    assert [record.getMessage() for record in caplog.records if record.name == "heddle"] == \
+        ["Elsewhere/1 waits: no worker serves the action on_a_card of the queue gpu"]
 
 
 def test_scripted_failures(heddle_lab):
@@ -79,6 +257,11 @@ def test_given_results_and_replaced_actions(heddle_lab):
     heddle_lab.replace("act", lambda x: x * 2)
     assert heddle_lab.run(flow, 1) == 8
     assert heddle_lab.calls[0].args == {"x": 0}
+
+
+def test_an_async_function_replaces_nothing(heddle_lab):
+    with pytest.raises(TypeError, match="lab.replace takes a plain function, and plus_one is async"):
+        heddle_lab.replace("work", plus_one)
 
 
 def test_killed_everywhere_it_ends_in_the_same_way():
@@ -125,9 +308,32 @@ def test_a_recording_answers_for_the_actions(tmp_path):
                 lab.run(call(act), 2)
             assert lab.count("act") == 2
     assert calls == [1, 2] and os.listdir(tmp_path) == ["one.json"]
-    with Recording("one", str(tmp_path)) as lab:
-        with pytest.raises(AssertionError, match="is not in"):
-            lab.run(call(act), 3)
+    with pytest.raises(AssertionError, match="is not in"), Recording("one", str(tmp_path)) as lab:
+        lab.run(call(act), 3)
+
+
+@heddle.workflow
+class Careless(heddle.Workflow):
+    async def run(self, x: int) -> int:
+        try:
+            return await work(x)
+        except Exception:
+            return -1
+
+
+def test_a_call_that_is_not_recorded_fails_the_test_also_if_the_workflow_catches_it(tmp_path):
+    with Recording("careless", tmp_path) as lab:
+        assert lab.run(Careless, 1) == 1
+    with Recording("careless", tmp_path) as lab:
+        assert lab.run(Careless, 1) == 1
+    with pytest.raises(AssertionError, match=r"work\({'x': 2}\) is not in .*careless.json"):
+        with Recording("careless", tmp_path) as lab:
+            assert lab.run(Careless, 2) == -1
+    with pytest.raises(AssertionError, match="is not in") as caught:
+        with Recording("careless", tmp_path) as lab:
+            lab.run(Careless, 2)
+            raise KeyError("of the test")
+    assert isinstance(caught.value.__cause__, KeyError)
 
 
 def test_a_lab_may_be_used_in_an_async_test():

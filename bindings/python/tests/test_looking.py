@@ -14,6 +14,7 @@ import pytest
 
 import heddle
 from heddle import Workflow, action, workflow
+from heddle.timeline import Timeline
 
 COMMAND = os.environ.get("HEDDLE_COMMAND")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
@@ -186,6 +187,38 @@ def test_a_workflow_with_a_journal_has_a_timeline_of_its_steps():
     journal, timeline = asyncio.run(main())
     assert [entry["what"] for entry in journal] == ["start", "done", "done", "end"]
     assert str(timeline).count("done     double") == 2
+
+
+@workflow
+class Told(Workflow):
+    journal = "steps"
+
+    async def run(self) -> int:
+        answer: int = await heddle.signal("answer")
+        return answer
+
+
+def test_a_signal_has_its_name_in_the_timeline(tmp_path):
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(Told)
+            await handle.signal("answer", 3)
+            await handle.result()
+            return await handle.journal(), await handle.timeline()
+
+    journal, timeline = asyncio.run(main())
+    assert [entry["signal"] for entry in journal if entry["what"] == "signal"] == ["answer"]
+    assert "signal   answer" in str(timeline) and ">answer<" in timeline._repr_svg_()
+
+
+def test_a_timeline_is_saved_in_the_form_that_the_name_ends_in(tmp_path):
+    timeline = Timeline("w/k", [(0.0, "start", "")])
+    timeline.save(tmp_path / "x.svg")
+    timeline.save(str(tmp_path / "x.txt"))
+    assert (tmp_path / "x.svg").read_text().startswith("<svg") and (tmp_path / "x.txt").read_text().startswith("w/k")
+    with pytest.raises(ValueError, match=r"the name ends in one of .svg, .txt, not in '.jpg'"):
+        timeline.save(tmp_path / "x.jpg")
+    assert not (tmp_path / "x.jpg").exists()
 
 
 def test_a_journal_of_another_kind_is_refused():

@@ -40,6 +40,26 @@ class Sums(Workflow):
         return (await asyncio.gather(double(x), add(x)))[0]
 
 
+def refused(address):
+    with pytest.raises(heddle.Error) as raised:
+        heddle.open(address)
+    return raised.value
+
+
+def test_a_server_that_does_not_let_us_in_is_not_worth_another_try(address):
+    from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+    parts = urlsplit(address)
+    user = {**dict(parse_qsl(parts.query)), "user": "stranger"}
+    for wrong, words in ((urlunsplit(parts._replace(path="/nowhere")), 'database "nowhere" does not exist'),
+                         (urlunsplit(parts._replace(query=urlencode(user))), '"stranger"')):
+        error = refused(wrong)
+        assert isinstance(error, heddle.FailedError) and error.status == "HD_REJECTED"
+        assert words in str(error)
+        assert not any(inner in str(error) for inner in (".c:", "28000", "3D000"))  # of the server's code
+    assert isinstance(refused("postgresql://127.0.0.1:1/heddle"), heddle.TransientError)
+
+
 def test_cells_and_computations(address):
     with heddle.open(address) as store:
         price, total = store.cell("main/price"), store.cell("main/total")
@@ -147,7 +167,9 @@ class Where(Workflow):
 def test_worker_processes_serve_a_store_on_a_server(address, tmp_path):
     (tmp_path / "shop.py").write_text(WORKER)
     sys.path.insert(0, str(tmp_path))
-    environment = dict(os.environ, SHOP=address, PYTHONPATH=PACKAGE)
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    environment = dict(os.environ, SHOP=address, PYTHONPATH=PACKAGE, TMPDIR=str(folder))
     os.environ["SHOP"] = address
     import shop
 
@@ -161,9 +183,11 @@ def test_worker_processes_serve_a_store_on_a_server(address, tmp_path):
         assert "2 processes at" in process.stdout.readline()
         pid = asyncio.run(use())
         assert pid not in (os.getpid(), process.pid)
+        assert list(folder.iterdir())                     # where its processes meet
     finally:
         process.terminate()
         process.wait(30)
         process.stdout.close()
         sys.path.remove(str(tmp_path))
         del sys.modules["shop"]
+    assert not list(folder.iterdir())

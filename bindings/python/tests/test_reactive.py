@@ -104,6 +104,7 @@ def follower(path, derive, runs):
 
     y.sink(lambda value: None)
     store.settle()
+    store.sync()  # with commits of its own under way a settle need not see what others have stored
     return store
 
 
@@ -403,6 +404,8 @@ def test_why_prints_a_tree(store, tmp_path):
     ElementTree.fromstring(graph._repr_svg_())
     graph.save(str(tmp_path / "graph.svg"))
     assert ">double</text>" in (tmp_path / "graph.svg").read_text()
+    with pytest.raises(ValueError, match="the name ends in one of .svg, .mmd, .txt, not in '.jpg'"):
+        graph.save(tmp_path / "graph.jpg")
     assert {row["name"] for row in store.nodes()} == {"double", "show"}
     assert store.stats()["runs"] >= 4
 

@@ -4,6 +4,11 @@ In a body, the text between « and » is what the caret must stand under."""
 from __future__ import annotations
 
 import asyncio
+import linecache
+import os
+import pathlib
+import subprocess
+import sys
 import traceback
 
 import pytest
@@ -47,6 +52,9 @@ REFUSED = [
     ("x = «3j»", "complex", "in an action"),
     ("x = «[1] @ [2]»", "multiplies matrices", "in an action"),
     ("x = [1]\n«x @= [2]»", "multiplies matrices", "in an action"),
+    ("await asyncio.gather(«[echo(1), echo(2)]»)", "one by one", "asyncio.gather(*[...])"),
+    ("return await asyncio.gather(«(echo(i) for i in [1])»)", "one by one", "asyncio.gather(*(...))"),
+    ("x = «datetime.timezone.utc»", "no constant", "`timezone(timedelta(0))`"),
     ("await «asyncio.wait([echo(1)])»", "not supported", "asyncio.gather"),
     ("await «asyncio.shield(echo(1))»", "not supported", "asyncio.gather"),
     ("x = «asyncio.create_task(echo(1))»", "the task x is not awaited", "a later statement of the same block"),
@@ -87,6 +95,10 @@ REFUSED = [
     ("x = «self.helper»", "the method helper", "Call it"),
     ("x = await «self.plain(1)»", "is not async", "Leave out `await`"),
     ("x = «self.helper(1)»", "not awaited", "`await`"),
+    ("x = await «self.helpr»(1)", "Flow has no method helpr", "Did you mean helper?"),
+    ("x = «self.plian»(1)", "Flow has no method plian", "Did you mean plain?"),
+    ("x = [«self.zzz»(y) for y in [1]]", "Flow has no method zzz", "Define it in the class"),
+    ("x = await asyncio.gather(«self.helpr»(1), self.helper(2))", "Flow has no method helpr", "Did you mean helper?"),
     ("x = await «self.helper(1, 2)»", "helper(): too many positional arguments", "Its parameters"),
     ("await «add()»", "add(): missing a required argument: 'a'", "Its parameters"),
     ("await «echo(1).options(5)»", "keyword arguments", "retries"),
@@ -210,6 +222,26 @@ def test_a_class_without_its_decorator_is_told_what_it_lacks(cls: type[heddle.Wo
                 use()
 
 
+def test_a_class_without_run_is_refused_at_its_line() -> None:
+    with pytest.raises(heddle.CompileError) as caught:
+        @heddle.workflow
+        class Idle(heddle.Workflow):
+            async def runs(self) -> None: ...
+
+    error = caught.value
+    assert error.reason == "class Idle has no `async def run(self, ...)`" and "inputs" in error.advice
+    assert error.filename == __file__ and error.text is not None and error.text.strip() == "class Idle(heddle.Workflow):"
+
+
+def test_what_cannot_be_awaited_says_where() -> None:
+    body = "x = [1]\nawait asyncio.gather(x)"
+    names = twin.module_of(TOP + twin.flow(body, REST, ""), heddle)
+    with pytest.raises(TypeError, match="object list can't be used in 'await' expression") as caught:
+        asyncio.run(names["Flow"]().run())
+    file, line, column = caught.value.__notes__[0].rpartition(" ")[2].split(":")
+    assert linecache.getline(file, int(line))[int(column) - 1:].startswith("x)"), caught.value.__notes__
+
+
 def test_source_that_cannot_be_read_is_refused() -> None:
     names = {"Workflow": heddle.Workflow, "workflow": heddle.workflow}
     with pytest.raises(heddle.CompileError, match="cannot be read"):
@@ -220,6 +252,14 @@ def test_a_name_below_the_class_is_resolved_when_it_is_used() -> None:
     names = twin.module_of(twin.flow("return LATER, await later(1)") + "LATER = 3\n\n@action\nasync def later(x):\n    return x\n",
                            heddle)
     assert names["Flow"].ir()["name"] == "Flow"
+    for body in ("return await later(1)", "task = asyncio.create_task(later(1))\nreturn await task", "call = later(1)\nreturn await call",
+                 "return await asyncio.gather(*[later(x) for x in [1]])", "return await Below().run()"):
+        names = twin.module_of(twin.flow(body) + "@action\nasync def later(x):\n    return x\n\n@workflow\nclass Below(Workflow):\n"
+                               "    async def run(self):\n        return 1\n", heddle)
+        assert names["Flow"].ir()["name"] == "Flow"
+    names = twin.module_of(twin.flow("return await nowhere(1)"), heddle)
+    with pytest.raises(heddle.CompileError, match="the name nowhere is not defined"):
+        names["Flow"].ir()
     names = twin.module_of(twin.flow("return NOWHERE"), heddle)
     with pytest.raises(heddle.CompileError, match="the name NOWHERE is not defined"):
         names["Flow"].ir()
@@ -300,3 +340,15 @@ def test_methods_of_members_of_enums():
         asyncio.run(names["Flow"]().run())
     twin.more(names, twin.flow("k = Kind.B\nreturn k.upper(), [k.name for k in Kind], len(Rank)"))
     assert asyncio.run(names["Flow"]().run()) == ("YZ", ["A", "B"], 2)
+
+
+def test_the_interpreter_shows_the_place_and_the_advice_and_no_frames_of_the_compiler(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "flow.py"
+    program.write_text("from heddle import Workflow, workflow\n\n@workflow\nclass Flow(Workflow):\n"
+                       "    async def run(self) -> None:\n        print(3)\n", encoding="utf-8")
+    package = os.path.dirname(os.path.dirname(heddle.__file__))
+    out = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=120,
+                         env={**os.environ, "PYTHONPATH": package})
+    assert f'File "{program}", line 6\n    print(3)\n    ^' in out.stderr
+    assert "heddle.log" in out.stderr.splitlines()[-1]
+    assert "compiler/" not in out.stderr

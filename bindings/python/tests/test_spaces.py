@@ -84,3 +84,17 @@ def test_shards_spread_over_programs(tmp_path: pathlib.Path) -> None:
             steps = [store._flows_().engine.stats()["steps"] for store in (one, two)]
             assert sum(steps) == 40 and min(steps) > 0
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a@b", "a#b", "a\nb"])
+def test_a_space_has_a_name_that_cells_can_name(name: str) -> None:
+    with heddle.open() as store:
+        with pytest.raises(ValueError, match="without '/', '@', '#'"):
+            store.space(name)
+    with pytest.raises(ValueError, match="the name of a space"):
+        heddle.open(space=name)
+
+
+def test_queues_is_no_text() -> None:
+    with pytest.raises(TypeError, match="queues takes a list of names, not the text 'gpu'"):
+        heddle.open(queues="gpu")

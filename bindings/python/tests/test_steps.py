@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -221,3 +223,28 @@ def test_a_workflow_catches_what_it_cannot_do_by_its_own_name(body) -> None:
     with pytest.raises(heddle.Unsupported, match="Decimal"):
         run(head + twin.flow(f"try:\n    {body}\nexcept Exception:\n    return 'hidden'"))
     assert run(head + twin.flow(f"try:\n    {body}\nexcept heddle.Unsupported:\n    return 'caught'")) == "caught"
+
+
+@pytest.mark.parametrize("given, says", [
+    ({"timeout": "3s"}, "timeout is a number of seconds or a timedelta, not '3s'"),
+    ({"retry_on": "OSError"}, "retry_on takes a class of exceptions, or a tuple of them"),
+    ({"retry_on": ["OSError"]}, "retry_on takes a class of exceptions, or a tuple of them"),
+    ({"retry_on": 3}, "retry_on takes a class of exceptions, or a tuple of them"),
+    ({"retries": "3"}, "retries is an int, not '3'"),
+    ({"priority": 1.5}, "priority is an int, not 1.5")])
+def test_a_wrong_option_is_named(given, says):
+    with pytest.raises(TypeError, match=re.escape(says)):
+        heddle.action(**given)
+
+
+def test_a_timedelta_is_seconds():
+    @heddle.action(timeout=timedelta(minutes=1), backoff=timedelta(seconds=2), retries=1)
+    def act() -> None: ...
+
+    assert (act.defaults.timeout, act.defaults.backoff) == (60.0, 2.0)
+
+
+def test_keys_and_queues_of_starts_are_texts():
+    with heddle.open() as store:
+        with pytest.raises(TypeError, match=r"options\(key=...\) takes a str, not 17: write key='17'"):
+            store.options(key=17)

@@ -1,6 +1,7 @@
 """Stores: cells, transactions, errors by class, threads, fork, links, metadata, closing."""
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import subprocess
@@ -50,6 +51,14 @@ def test_a_file_keeps_what_was_written(path):
         with pytest.raises(heddle.Error):
             store.cell("main/x").set(6)
             store.sync()
+
+
+def test_a_file_may_be_a_path(tmp_path):
+    with heddle.open(tmp_path / "x.db") as store:
+        store.cell("main/n").set(3)
+        assert store.file == str(tmp_path / "x.db")
+    with heddle.open(str(tmp_path / "x.db")) as store:
+        assert store.cell("main/n")() == 3
 
 
 def test_two_programs_on_one_file_hear_of_each_other(path):
@@ -123,6 +132,57 @@ def test_a_transaction_is_all_or_nothing(store):
             with store.transaction():
                 pass
     assert not store._runtime.in_transaction
+
+
+def test_nothing_may_be_awaited_in_a_transaction():
+    """What other tasks write meanwhile is stored; the transaction whose task awaits is not, and the task is told."""
+    async def main():
+        async with heddle.open() as store:
+            a, b = store.cell("main/a"), store.cell("main/b")
+
+            async def guilty(write):
+                with store.transaction():
+                    a.set(1)
+                    await asyncio.sleep(0.01)
+                    if write:
+                        a.set(2)
+
+            async def other():
+                b.set(7)
+
+            async def also():
+                with store.transaction():
+                    b.increment()
+
+            told = await asyncio.gather(guilty(True), guilty(False), other(), also(), return_exceptions=True)
+            assert [type(error) for error in told] == [heddle.UsageError, heddle.UsageError, type(None), type(None)]
+            assert "Do not await inside `with store.transaction()`" in str(told[0]) and (a(), b()) == (None, 8)
+
+            async def waits():
+                with store.transaction():
+                    a.set(1)
+                    await store.stored()
+
+            task = asyncio.create_task(waits(), name="shopper")
+            with pytest.raises(heddle.UsageError, match="a transaction is open in shopper: do not await"):
+                await task
+            with store.transaction():
+                a.set(3)
+            return a()
+
+    assert asyncio.run(main()) == 3
+
+
+def test_what_looks_like_a_write_and_is_none_is_refused(store):
+    async def later(): ...
+
+    cell = store.cell("main/x")
+    with pytest.raises(AttributeError, match=r"cell.set\(...\) writes its value"):
+        cell.value = 3
+    with pytest.raises(TypeError, match="an ordinary function, and later is async"):
+        store.transact(later)
+    with pytest.raises(TypeError, match="an ordinary function, and later is async"):
+        asyncio.run(store.transact_async(later))
 
 
 def test_a_write_that_raises_fails_its_transaction(store):

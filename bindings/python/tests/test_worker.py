@@ -70,10 +70,22 @@ def test_processes_share_the_work(path, shop):
     assert process.returncode == 0 and not process.errors
 
 
+def test_the_name_of_the_socket_may_be_longer_than_an_address(tmp_path, shop):
+    folder = tmp_path / ("deep" * 20) / ("er" * 20)
+    folder.mkdir(parents=True)
+    with workers(str(folder / "shop.db"), "--processes", "1") as process:
+        async def use(store):
+            return await asyncio.wait_for(store.run(shop.Checkout, shop.Order(1, 1.0)), 60)
+
+        assert watch(str(folder / "shop.db"), use) == 2.0
+    assert process.returncode == 0 and not process.errors
+
+
 def test_the_heddle_command_has_one_program_to_ask(path, tmp_path):
-    (tmp_path / "named.py").write_text(f"file = {path!r}\n")
+    (tmp_path / "named.py").write_text(f"file = {path!r}\nimport shop\n")
     process = subprocess.Popen([sys.executable, "-m", "heddle", "worker", "named:file", "--processes", "2"], cwd=tmp_path,
-                               stdout=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, text=True, env=dict(os.environ, SHOP_FILE=path, PYTHONPATH=os.pathsep.join(
+                                   (os.environ["PYTHONPATH"], PROGRAMS))))
     try:
         assert "2 processes at" in process.stdout.readline()
         live = [name for name in os.listdir(os.path.dirname(path)) if "-live-" in name]
@@ -97,6 +109,37 @@ def test_a_result_that_no_message_can_hold_is_a_type_error(path, shop):
         small, large = watch(path, use)
     assert small == str(3 << 20)
     assert "bytes cannot cross: a message to the engine has at most 16,777,216" in large
+    assert process.returncode == 0 and not process.errors
+
+
+def test_an_exception_that_no_message_can_hold_keeps_its_class(path, shop):
+    with workers(path) as process:
+        async def use(store):
+            return await store.run(shop.Complaint, 5 << 20), await store.run(shop.Complaint, 6 << 20)
+
+        small, large = watch(path, use)
+    assert small == str(5 << 20)
+    assert re.fullmatch("the exception is too long: 18,.* bytes cannot cross: a message .* at most 16,777,216", large)
+    assert process.returncode == 0 and not process.errors
+
+
+def test_a_group_that_no_message_can_hold_is_a_value_error(path, shop):
+    with workers(path) as process:
+        said = watch(path, lambda store: asyncio.wait_for(store.run(shop.Grouped, 9 << 20), 20))
+    assert re.fullmatch("the exception is too long: .* bytes cannot cross: a message .* at most 16,777,216", said)
+    assert process.returncode == 0 and not process.errors
+
+
+def test_an_exception_whose_text_cannot_be_made_fails_the_step(path, shop):
+    """Nothing told the engine that the attempt had ended, and the step waited for ever."""
+    with workers(path) as process:
+        async def use(store):
+            return [await asyncio.wait_for(store.run(shop.Mute, how), 20) for how in ("type", "other", "same")]
+
+        said = watch(path, use)
+    assert said == ["the exception Wordless cannot be used: TypeError: no text",
+                    "the exception Wordless cannot be used: KeyError: 'no text'",
+                    "the exception Wordless cannot be used: Wordless: its text cannot be made"]
     assert process.returncode == 0 and not process.errors
 
 
@@ -231,5 +274,26 @@ def test_what_is_no_store_is_refused(tmp_path):
         out = subprocess.run([sys.executable, "-m", "heddle", "worker", target], cwd=PROGRAMS, capture_output=True, text=True,
                              env=dict(os.environ, SHOP_FILE=str(tmp_path / "x.db")))
         assert out.returncode != 0 and out.stderr
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "shop:FILE"], cwd=PROGRAMS, capture_output=True, text=True,
+                         env=dict(os.environ, SHOP_FILE=str(tmp_path / "no" / "x.db")))
+    assert out.returncode != 0 and "Traceback" not in out.stderr and "directory" in out.stderr
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "shop:FILE", "--space", "a/b"], cwd=PROGRAMS,
+                         capture_output=True, text=True, env=dict(os.environ, SHOP_FILE=str(tmp_path / "x.db")))
+    assert out.returncode == 1 and out.stderr.startswith("heddle-worker: the name of a space")
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "shop:FILE", "--processes", "0"], cwd=PROGRAMS,
+                         capture_output=True, text=True)
+    assert out.returncode == 2 and "at least 1" in out.stderr
     out = subprocess.run([sys.executable, "-m", "heddle"], capture_output=True, text=True)
     assert out.returncode == 2 and "usage" in out.stderr
+
+
+def test_a_module_without_workflows_is_refused(tmp_path):
+    """No process is started: the engine would refuse it, and another one would be started for ever."""
+    (tmp_path / "empty.py").write_text('import heddle\nfile = "x.db"\n@heddle.action\ndef lonely(): pass\n')
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "empty:file"], cwd=tmp_path, capture_output=True, text=True,
+                         timeout=30)
+    assert out.returncode == 1 and not out.stdout
+    assert out.stderr.startswith("heddle-worker: the module empty defines no workflow") and "import the modules" in out.stderr
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "./empty.py:file"], cwd=tmp_path, capture_output=True,
+                         text=True, timeout=30)
+    assert out.returncode == 1 and out.stderr.endswith("write empty:file\n")

@@ -100,6 +100,11 @@ class Kind(str, enum.Enum):
     A = "x"
     B = "yz"
 
+class Closed(str, enum.Enum):
+    X = "x"
+    def __iter__(self):
+        raise TypeError("my own message")
+
 @dataclass(frozen=True)
 class Frozen:
     a: int

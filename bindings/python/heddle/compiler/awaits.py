@@ -110,6 +110,7 @@ class Awaits(Calls):
         if function in (asyncio.create_task, asyncio.ensure_future) and len(node.args) == 1 and not node.keywords:
             return self.prepare(node.args[0], early)  # awaited at once
         self.refuse_known(node, function)
+        self.check_defined(node)
         shown = ast.unparse(node.func)
         if inspect.iscoroutinefunction(function):
             self.source.refuse(node, f"{shown}() is an ordinary async function, which a workflow cannot await",
@@ -339,11 +340,11 @@ class Awaits(Calls):
 
 def _options_of(given: dict[str, Any]) -> Options:
     retry = given.get("retry")
-    options = {} if given.get("timeout") is None else {"timeout": given["timeout"]}
+    options: dict[str, Any] = {} if given.get("timeout") is None else {"timeout": given["timeout"]}
     if isinstance(retry, RetryPolicy):
-        return Options(retries=retry.attempts - 1, backoff=retry.backoff_seconds, backoff_factor=retry.backoff_factor,
-                       backoff_max=retry.backoff_max, retry_on=tuple(retry.exception_types) or None, **options)
-    return Options(**options)
+        options.update(retries=retry.attempts - 1, backoff=retry.backoff_seconds, backoff_factor=retry.backoff_factor,
+                       backoff_max=retry.backoff_max, retry_on=tuple(retry.exception_types) or None)
+    return make_options(options)
 
 
 def _compute(op: ast.operator, left: Any, right: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import enum
 import typing
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional
 
 from .. import operators
@@ -90,17 +91,34 @@ def _has_step(node: ast.AST) -> bool:
     return any(isinstance(part, PythonOp) for part in ast.walk(node))
 
 
+def _steps_while_running(generator: ast.AST) -> bool:
+    """Whether the generator needs a step for each element. The iterable of its first `for` does not count: it is
+    computed once, before the generator runs."""
+    if not isinstance(generator, ast.GeneratorExp):
+        return _has_step(generator)
+    first = set(ast.walk(generator.generators[0].iter))
+    return any(isinstance(part, PythonOp) and part not in first for part in ast.walk(generator))
+
+
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, types: Types) -> None:
         self.types = types
         self.source = types.scope.source
         self._tests: set[ast.AST] = set()  # expressions of which only the truth counts
+        self._only_arguments: set[ast.AST] = set()  # of f(*x): CPython names f if x cannot be iterated over
 
     def _op(self, operation: str, operands: list[ast.expr], at: ast.expr, type: Any = None) -> ast.expr:
         made = PythonOp()
         made.operation, made.operands = operation, operands
         made.type = self.types.result(operation, operands) if type is None else type
+        if operation == "method":
+            made.owners = self._owners(operands[0], operands[1])
         return ast.copy_location(made, at)
+
+    def _owners(self, value: ast.expr, name: ast.expr) -> tuple[Any, ...]:
+        assert isinstance(name, ast.Constant)
+        classes = [_class(member) for member in members(self.types.of(value)) if _says(member, "own_calls")]
+        return tuple(cls for cls in classes if hasattr(cls, name.value))
 
     def _kind(self, *nodes: ast.expr, says: str = "own_operators", any_of: bool = False) -> Any:
         """The first class among the operands whose code decides. Unless the operation gives a text or a truth, one operand
@@ -133,8 +151,9 @@ class _Rewriter(ast.NodeTransformer):
         found = known.value if known is not None else None
         return found if isinstance(found, type) and issubclass(found, enum.Enum) else None
 
-    def _many(self, node: ast.expr) -> ast.expr:
-        """What a loop goes through: the members of an enum are known now."""
+    def _many(self, node: ast.expr, operation: str = "list") -> ast.expr:
+        """What a loop goes through: the members of an enum are known now. "elements": other arguments come first, and
+        the function complains about what cannot be iterated over."""
         listed = self._is_enum_class(node)
         if listed is not None:
             return ast.copy_location(ast.Constant(tuple(listed)), node)
@@ -144,7 +163,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         if not _is_fixed(found):
             self._refuse(node, "a loop", cls)
-        return self._op("list", [node], node, Of(list, (element(found),)))
+        return self._op(operation, [node], node, Of(list, (element(found),)))
 
     # ---- truth
 
@@ -371,7 +390,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.ctx, ast.Load):
             made = self._many(node.value)
             if isinstance(made, PythonOp) and made is not node.value:
-                made.operation = "unpack"
+                made.operation = "elements" if node in self._only_arguments else "unpack"
             node.value = made
         return node
 
@@ -397,6 +416,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         function = node.func
         found = self.types.of(node)
+        if len(node.args) == 1:
+            self._only_arguments.add(node.args[0])
         if isinstance(function, ast.Attribute) and self.types.scope.peek(function) is None:
             return self._method(node, function, found)
         known = self.types.scope.peek(function)
@@ -406,9 +427,15 @@ class _Rewriter(ast.NodeTransformer):
             if made is not None:
                 return made
         self.generic_visit(node)
+        if name == "reversed" and len(node.args) == 1:
+            taken = self._many(node.args[0], "backwards")
+            if isinstance(taken, PythonOp) and taken is not node.args[0]:
+                return taken  # the operation has reversed the elements
         if name in _LAZY and name != "range" or name in ("list", "tuple", "set"):
             begin = 1 if name in ("map", "filter") else 0
-            node.args[begin:] = [self._many(arg) for arg in node.args[begin:]]
+            end = 1 if name == "enumerate" else len(node.args)
+            alone = len(node.args) == begin + 1 and not node.keywords
+            node.args[begin:end] = [self._many(arg, "list" if alone else "elements") for arg in node.args[begin:end]]
         if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda)) for arg in node.args):
             return node
         node.args = [self._members(arg) for arg in node.args]
@@ -445,7 +472,7 @@ class _Rewriter(ast.NodeTransformer):
         each = element(self.types.of(node.args[0]))
         says = "own_truth" if name in ("any", "all") else "own_equal" if name == "set" else "own_operators"
         decides = _decides(each, says) if name in _OF_MANY or name in ("any", "all", "set") else None
-        if not _has_step(node.args[0]) and decides is None:
+        if not _steps_while_running(node.args[0]) and decides is None:
             return node
         if name in _AT_ONCE:
             node.args[0] = _as_list(node.args[0])
@@ -506,7 +533,8 @@ class _Rewriter(ast.NodeTransformer):
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
         cls = next((_class(m) for m in members(owner) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
-        if cls is not None and _is_fixed(owner) and (hasattr(cls, function.attr) or owner is not cls):
+        has_one = any(hasattr(_class(member), function.attr) for member in members(owner))
+        if cls is not None and _is_fixed(owner) and has_one:
             if cls.__module__.partition(".")[0] in _EFFECTS or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
                 self._refuse(node, f"{function.attr}()", cls)
             return self._op("method", [function.value, ast.Constant(function.attr), *node.args], node, found)
@@ -530,8 +558,9 @@ class _Rewriter(ast.NodeTransformer):
         if owner is str and name == "format" and any(_decides(self.types.of(arg), "own_text") or _within(self.types.of(arg), "own_text")
                                                      for arg in node.args) and not node.keywords:
             return self._op("method", operands, node, str)
-        if owner is str and name != "join" and not node.keywords and any(
-                _decides(self.types.of(arg), "own_calls") and _is_fixed(self.types.of(arg)) for arg in node.args):
+        says = "own_operators" if name == "join" else "own_calls"  # the engine joins members of an IntEnum and the like
+        if owner is str and not node.keywords and any(
+                _decides(self.types.of(arg), says) and _is_fixed(self.types.of(arg)) for arg in node.args):
             return self._op("method", operands, node, found)
         by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and _decides(
             self._of_lambda(k.value, element(owner)), "own_operators") for k in node.keywords)
@@ -550,28 +579,38 @@ def _as_list(node: ast.expr) -> ast.expr:
     return ast.copy_location(ast.ListComp(node.elt, node.generators), node) if isinstance(node, ast.GeneratorExp) else node
 
 
-def _knows(found: Any) -> bool:
-    """Whether the type has to do with classes that this module knows."""
+def _may_have_code(found: Any) -> bool:
+    """Whether objects of the type may have code of their own. Those of Python's built-in classes have none."""
     if isinstance(found, (Of, OneOf)) and not is_standard(found):
-        return any(map(_knows, found.args if isinstance(found, Of) else found.members))
-    return is_standard(found) or isinstance(found, type) and class_kind(found) in ("record", "enum")
+        return any(map(_may_have_code, found.args if isinstance(found, Of) else found.members))
+    return is_standard(found) or isinstance(found, type) and found.__module__ != "builtins"
+
+
+def _brings_objects(found: Any) -> bool:
+    """Whether what a name of the module stands for brings objects with code of their own into the workflow: it is such
+    an object, their class, or an action that returns them."""
+    if isinstance(found, Action):
+        return _may_have_code(hints(found.function).get("return"))
+    if isinstance(found, (type, FunctionType, BuiltinFunctionType, ModuleType)):
+        return isinstance(found, type) and _may_have_code(found)
+    return type(found) not in PLAIN and found is not None
 
 
 def _matters(program: Program, scope: Scope, definition: Definition) -> bool:
-    """Whether the function meets anything that this module knows."""
-    if program.has_objects(_knows):
+    """Whether Python may have to do an operation of the function. False: it has to do with built-in classes only."""
+    if program.has_objects(_may_have_code):
         return True
     seen: set[str] = set()
     for node in walk(definition):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Constant):
+            return True  # a type in quotes, which may name any class
         name = node.id if isinstance(node, ast.Name) else ""
         if name in seen or not isinstance(node, (ast.Name, ast.Attribute)):
             continue
         if name:
             seen.add(name)
         known = scope.peek(node)
-        found = known.value if known is not None else None
-        if isinstance(found, Action) and _knows(hints(found.function).get("return")) or isinstance(found, type) and _knows(found) or \
-                isinstance(found, enum.Enum):
+        if known is not None and _brings_objects(known.value):
             return True
     return False
 

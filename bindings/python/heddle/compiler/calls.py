@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import enum
 import inspect
 import typing
@@ -64,7 +65,7 @@ class Calls(Expressions):
             return None
         base = function.value
         if self.is_self(base):
-            return self.program.find_method(function.attr, None)
+            return self.program.find_method(function.attr, None) or self._no_method(function)
         if isinstance(base, ast.Call) and not base.args and isinstance(base.func, ast.Name) and \
                 base.func.id == "super" and self.scope.variable("super") is None:
             return self.program.find_method(function.attr, self.method.owner) or self._no_super(function)
@@ -73,6 +74,16 @@ class Calls(Expressions):
             if known is not None and isinstance(known.value, type) and known.value in self.program.own_classes:
                 return self.program.find_method(function.attr, None, known.value)
         return None
+
+    def _no_method(self, function: ast.Attribute) -> Optional[Method]:
+        """Refuses the call of a method that the class does not have. None: the name is that of another attribute."""
+        name, program = function.attr, self.program
+        if name in program.state or program.class_attribute(name) is not None:
+            return None
+        methods = [method.function.__name__ for method in program.own_methods()]
+        near = difflib.get_close_matches(name, methods, 1)
+        self.source.refuse(function, f"{program.cls.__name__} has no method {name}",
+                           f"Did you mean {near[0]}?" if near else "Define it in the class, or correct the name.")
 
     def _no_super(self, function: ast.Attribute) -> Any:
         self.source.refuse(function, f"no class above {self.method.owner.__name__} has a method {function.attr}",
@@ -118,6 +129,15 @@ class Calls(Expressions):
             return known.value if known is not None else None
         return None
 
+    def check_defined(self, node: ast.AST) -> None:
+        """Raises Unresolved if the called name is not defined yet. To be called before a call is refused: the name may
+        be that of an action or a workflow that is defined below the class."""
+        function: ast.AST = node.func if isinstance(node, ast.Call) else node
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
+            function = function.value.func  # Other().run(x), charge(x).options(...)
+        if isinstance(function, ast.Name):
+            self.scope.known(function)
+
     def _makes_in_python(self, cls: type) -> bool:
         if cls.__module__ == "builtins" or issubclass(cls, BaseException) and not runs_code(cls):
             return False
@@ -150,9 +170,30 @@ class Calls(Expressions):
 
     def python_op(self, node: PythonOp) -> Form:
         result = ["name", self.temp()]
-        operands = self.sequence(node.operands)
+        operands = self._method_operands(node) if node.operation == "method" else self.sequence(node.operands)
         self.action_node(node, action_for(node.operation), [["operands", ["list", *operands]]], Options())(result)
         return result
+
+    def _method_operands(self, node: PythonOp) -> list[Form]:
+        """CPython looks a method up before it evaluates the arguments. Some classes are known to have it; for other classes
+        the engine looks the method up, and raises AttributeError if there is none."""
+        value, name, *args = node.operands
+        if all(map(self._cannot_fail, args)):
+            return self.sequence(node.operands)
+        receiver = self.expr(value)
+        receiver = receiver if self.is_stable(receiver, ()) else self.keep(receiver, value)
+        found: Form = ["call", "heddle.method", [receiver, self.expr(name)]]
+        if node.owners:
+            classes = ["tuple", *(self.scope.constant(cls, node) for cls in node.owners)]
+            found = ["if", ["call", "isinstance", [receiver, classes]], None, found]
+        self.graph.do(["expr", found], node)
+        return [receiver, self.expr(name), *self.sequence(args)]
+
+    def _cannot_fail(self, node: ast.expr) -> bool:
+        """Whether evaluating it cannot fail."""
+        if isinstance(node, ast.Name) and self.scope.variable(node.id) in self.scope.stable:
+            return True
+        return isinstance(node, ast.Constant) or self.scope.peek(node) is not None
 
     # ---- objects that the engine makes, values that differ from run to run
 

@@ -59,7 +59,10 @@ def field_names(cls: type) -> list[str]:
 
 
 def _has_more(cls: type, fields: list[str]) -> bool:
-    """Whether its objects have attributes that are not data: methods, properties, constants of the class."""
+    """Whether its objects have attributes that are not data: methods, properties, constants of the class. A metaclass may
+    add some."""
+    if type(cls) is not type:
+        return True
     for name in dir(cls):
         if name in ("__getattr__", "__getattribute__") and getattr(cls, name) is not getattr(object, name, None):
             return True

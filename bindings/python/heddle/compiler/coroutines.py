@@ -27,6 +27,30 @@ def new(site: int, args: list[Form]) -> Form:
     return ["new", CLASS, [site, ["tuple", *args], "new", None, None]]
 
 
+def is_call(value: Form) -> Form:
+    return ["call", "isinstance", [value, ["type", CLASS]]]
+
+
+def not_awaitable(value: Form) -> Form:
+    """The exception of ``await 3``."""
+    name = ["fmt", ["attr", ["call", "type", [value]], "__name__"], None, None]
+    return ["new", "TypeError", [["fstr", "object ", name, " can't be used in 'await' expression"]]]
+
+
+def result(task: Form, held: str, not_done: str) -> Form:
+    """``task.result()``: gives the task's result, or raises what the task has raised. `held`: the name of a free
+    variable, in which the task is kept; `not_done`: the class of the exception that is raised before the task is
+    done."""
+    if isinstance(task, list) and task[0] == "name":
+        once, again = task, task
+    else:
+        once, again = [":=", held, task], ["name", held]
+    state = ["attr", again, "state"]
+    raised = ["if", ["cmp", state, "==", "failed"], ["attr", again, "error"], ["new", not_done, ["Result is not set."]]]
+    check = ["if", ["cmp", state, "==", "done"], None, ["call", "heddle.raise", [raised]]]
+    return ["item", ["tuple", ["attr", once, "result"], check], 0]  # the result, unless `check` raises
+
+
 class Sites:
     """The calls of a workflow that are values."""
 
@@ -41,26 +65,23 @@ class Sites:
         return len(self.writes) - 1
 
     def function(self, source: Source, at: ast.AST, has_self: bool) -> dict[str, Form]:
-        """The function that awaits a call, whichever it is. What is done already has a result; what was awaited once
-        cannot be awaited again."""
+        """The function that awaits a call, whichever it is; its callers give nothing else (is_call). What is done already has
+        a result; what was awaited once cannot be awaited again."""
         graph = Graph(source)
         graph.add("ENTRY", at, "entry")
-        kind = ["call", "isinstance", [CALL, ["type", CLASS]]]
         state = ["attr", CALL, "state"]
-        tests = [["not", kind], ["cmp", state, "==", "done"], ["cmp", state, "==", "failed"], ["cmp", state, "==", "used"],
+        tests = [["cmp", state, "==", "done"], ["cmp", state, "==", "failed"], ["cmp", state, "==", "used"],
                  *(["cmp", ["attr", CALL, "site"], "==", i] for i in range(len(self.writes)))]
         branch = graph.add("BRANCH", at, "which", when=tests)
-        self._raise(graph, branch, 0, at, "TypeError", ["fstr", "object ", ["fmt", ["attr", ["call", "type", [CALL]], "__name__"],
-                                                        None, None], " can't be used in 'await' expression"])
-        graph.behind(branch, "GUARD", 1)
+        graph.behind(branch, "GUARD", 0)
         graph.add("RET", at, "done", value=["attr", CALL, "result"])
         graph.take()
-        graph.behind(branch, "GUARD", 2)
+        graph.behind(branch, "GUARD", 1)
         graph.add("RAISE", at, "failed", value=["attr", CALL, "error"])
         graph.take()
-        self._raise(graph, branch, 3, at, "RuntimeError", "cannot reuse already awaited coroutine")
+        self._raise(graph, branch, 2, at, "RuntimeError", "cannot reuse already awaited coroutine")
         for i, (node, write) in enumerate(self.writes):
-            graph.behind(branch, "GUARD", 4 + i)
+            graph.behind(branch, "GUARD", 3 + i)
             graph.do(["assign", "used", state], node)
             if i in self.tasks:
                 self._write_task(graph, node, write)
@@ -68,7 +89,7 @@ class Sites:
                 write(graph, ["attr", CALL, "args"], ["name", "result"])
             graph.add("RET", node, "return", value=["name", "result"])
             graph.take()
-        self._raise(graph, branch, 4 + len(self.writes), at, "SystemError", "a call of another version")
+        self._raise(graph, branch, 3 + len(self.writes), at, "SystemError", "a call of another version")
         return {"name": "await", "params": (["self"] if has_self else []) + ["call"], "nodes": graph.nodes, "edges": graph.edges}
 
     def _write_task(self, graph: Graph, node: ast.AST, write: Write) -> None:
@@ -82,7 +103,7 @@ class Sites:
         graph.do(["assign", ["name", "result"], ["attr", CALL, "result"]], node)
         graph.do(["assign", "done", ["attr", CALL, "state"]], node)
         over = graph.take()
-        found = graph.handle(handler, node, "raised", [{"classes": ["Exception"], "as": "%raised"}])
+        found = graph.handle(handler, node, "raised", [{"classes": ["Exception", "CancelledError"], "as": "%raised"}])
         graph.behind(found, "GUARD", 0)
         graph.do(["assign", ["name", "%raised"], ["attr", CALL, "error"]], node)
         graph.do(["assign", "failed", ["attr", CALL, "state"]], node)

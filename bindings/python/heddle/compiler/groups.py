@@ -154,14 +154,12 @@ def _group(compiler: Statements, node: ast.AsyncWith, call: ast.Call) -> None:
     graph = compiler.graph
     graph.do(["assign", ["list"], ["name", tasks]], node)
     groups, compiler.groups = compiler.groups, {**compiler.groups, name.id: tasks}
-    block = _body(compiler, node)
+    block = _body(compiler, node, tasks)
     compiler.groups = groups
     head = graph.add("FAN_HEAD", node, "tasks", over=["name", tasks], into=["name", "%task"])
     graph.behind(head, "ELEM")
     outer, graph.handler = graph.handler, None
-    compiler.await_value(node, ["name", "%task"], ["name", "%done"])
-    graph.do(["assign", ["name", "%done"], ["attr", ["name", "%task"], "result"]], node)
-    graph.do(["assign", "done", ["attr", ["name", "%task"], "state"]], node)
+    compiler.await_value(node, ["name", "%task"], None)
     graph.flush()
     graph.handler = outer
     compiler.barrier(node, {"mode": "group"}, None, None)
@@ -185,8 +183,9 @@ def _check_awaits(compiler: Statements, node: ast.AsyncWith) -> None:
         return
 
 
-def _body(compiler: Statements, node: ast.AsyncWith) -> Boundary:
-    """What the body raises is an ExceptionGroup, as if a task had raised it; no task begins."""
+def _body(compiler: Statements, node: ast.AsyncWith, tasks: str) -> Boundary:
+    """What the body raises is an ExceptionGroup, as if a task had raised it, or a CancelledError as it is; no task begins,
+    and those that were created are cancelled."""
     graph = compiler.graph
     leaves = any(isinstance(part, _LEAVING) for statement in node.body for part in walk(statement))
     box: Form = compiler.keep(["dict"], node) if leaves else None
@@ -199,12 +198,26 @@ def _body(compiler: Statements, node: ast.AsyncWith) -> Boundary:
     graph.handler = outer
     over = graph.take()
     raised = compiler.branch_name()
-    found = graph.handle(handler, node, "group-failed", [{"classes": ["Exception"], "as": raised}])
-    graph.behind(found, "GUARD", 0)
-    graph.add("RAISE", node, "raise", value=["new", "ExceptionGroup", ["unhandled errors in a TaskGroup", ["list", ["name", raised]]]])
-    graph.take()
+    found = graph.handle(handler, node, "group-failed", [{"classes": [name], "as": raised} for name in ("Exception", "CancelledError")])
+    group = ["new", "ExceptionGroup", ["unhandled errors in a TaskGroup", ["list", ["name", raised]]]]
+    for clause, value in enumerate((group, ["name", raised])):
+        graph.behind(found, "GUARD", clause)
+        _cancel(compiler, node, tasks)
+        graph.add("RAISE", node, "raise", value=value)
+        graph.take()
     graph.give(over)
     return block
+
+
+def _cancel(compiler: Statements, node: ast.AsyncWith, tasks: str) -> None:
+    """Tasks that have not begun raise CancelledError when they are awaited or asked for their result."""
+    graph, task = compiler.graph, ["name", "%task"]
+    head = graph.add("LOOP_HEAD", node, "cancel", over=["name", tasks], into=task)
+    graph.behind(head, "CONTINUE")
+    graph.do(["assign", ["new", "CancelledError", []], ["attr", task, "error"]], node)
+    graph.do(["assign", "failed", ["attr", task, "state"]], node)
+    graph.lead(head, "BACK", node)
+    graph.behind(head, "BREAK")
 
 
 def created_task(compiler: Statements, node: ast.Call) -> Optional[Form]:
@@ -215,7 +228,7 @@ def created_task(compiler: Statements, node: ast.Call) -> Optional[Form]:
         return None
     if len(node.args) != 1 or any(k.arg != "name" for k in node.keywords) or not isinstance(node.args[0], ast.Call):
         compiler.source.refuse(node, "create_task takes a call", "Write group.create_task(charge(order)).")
-    made = compiler.call_value(node.args[0])
+    made = compiler.call_value(node.args[0], is_task=True)
     held = compiler.branch_name()
     append = ["method", ["name", compiler.groups[function.value.id]], "append", [["name", held]]]
     return ["item", ["list", [":=", held, made], append], 0]

@@ -114,6 +114,24 @@ def join(types: Any) -> Any:
     return UNSET if not found else next(iter(found.values())) if len(found) == 1 else OneOf(frozenset(found.values()))
 
 
+def fill(found: Any, declared: Any) -> Any:
+    """The type `found`, with the parts that are not known taken from the annotation `declared`: a list of unknown
+    elements that is annotated with list[Decimal] is a list of Decimals."""
+    if found is None:
+        return declared
+    if not isinstance(found, Of):
+        return found
+    for member in members(declared):
+        if not isinstance(member, Of):
+            continue
+        if found.origin is tuple and member.origin in (tuple, list):  # gather gives a list with a type for each place
+            any_place = ... in found.args
+            return _of(tuple, *(... if part is ... else fill(part, item(member, None if any_place else i)) for i, part in enumerate(found.args)))
+        if member.origin is found.origin:
+            return _of(found.origin, *(fill(part, said) for part, said in zip(found.args, member.args)))
+    return found
+
+
 # ---- Annotations
 
 _SAME: dict[Any, Any] = {
@@ -263,7 +281,7 @@ class Types:
         for _ in range(4 * len(self._given) + 8):
             before = dict(self.variables)
             for name, given in self._given.items():
-                found = [t for t in (make() for make in given) if t is not None or name not in self.declared]
+                found = [fill(make(), self.declared.get(name)) for make in given]
                 unknown = name in self.scope.params and name not in self.declared
                 self.variables[name] = None if unknown else join([*found, self.declared.get(name, UNSET)])
             if before == self.variables:

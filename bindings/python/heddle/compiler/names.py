@@ -5,6 +5,7 @@ import ast
 import builtins
 import enum
 import inspect
+from datetime import timezone
 from types import FunctionType, ModuleType
 from typing import Any, Optional
 
@@ -172,6 +173,10 @@ class Scope:
         if callable(value):
             self.source.refuse(node, f"the function {shown} is no value in a workflow",
                                "Call an action, or give the function as key= of sorted, min, max or list.sort.")
+        if type(value) is timezone:
+            offset = round(value.utcoffset(None).total_seconds())
+            self.source.refuse(node, f"{shown} is a timezone, which is no constant that a workflow can read",
+                               f"Make it in the workflow: `timezone(timedelta({f'seconds={offset}' if offset else 0}))`.")
         self.source.refuse(node, f"{shown} is a {type(value).__name__}, which is no constant that a workflow can read",
                            "Give it to run as an input, or read it in an action.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from types import MethodDescriptorType
 from typing import Any, Callable
 
 from ..actions import Action, Options
@@ -28,15 +29,37 @@ def _order(keys: list[Any], reverse: Any = False) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
 
 
+def _call(value: Any, name: str, *args: Any) -> Any:
+    """``value.name(...)``. A method of a built-in class is called as CPython does it then, by its class: complaints name that."""
+    found = getattr(type(value), name, None)
+    if isinstance(found, MethodDescriptorType) and name not in getattr(value, "__dict__", ()):
+        return found(value, *args)
+    return getattr(value, name)(*args)
+
+
+def _index(value: Any) -> Any:
+    """The number that a subscript takes an object for. A value without __index__ is returned unchanged; the engine raises
+    CPython's TypeError."""
+    return operator.index(value) if hasattr(type(value), "__index__") else value
+
+
+def _elements(value: Any) -> Any:
+    """The elements of an argument that a call iterates over: of x in ``f(*x)``, ``zip(x, y)`` and ``enumerate(x, 1)``. A value
+    whose class has neither __iter__ nor __getitem__ is returned unchanged; the engine raises CPython's TypeError, which
+    names the function."""
+    found = any(name in base.__dict__ for base in type(value).__mro__ for name in ("__iter__", "__getitem__"))
+    return [*value] if found else value
+
+
 DOES: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod,
     "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "neg": operator.neg, "pos": operator.pos, "inv": operator.invert, "not": operator.not_, "==": operator.eq,
     "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text, "order": _order, "item": operator.getitem,
-    "unpack": lambda value: [*value], "index": operator.index,
+    "unpack": lambda value: [*value], "elements": _elements, "backwards": lambda value: [*reversed(value)], "index": _index,
     "slice": lambda value, begin, end, step: value[begin:end:step],
-    "method": lambda value, name, *args: getattr(value, name)(*args), **{name: function for function, name in FUNCTIONS.items()}}
+    "method": _call, **{name: function for function, name in FUNCTIONS.items()}}
 DOES.update({f"{sign}=": getattr(operator, f"i{DOES[sign].__name__.rstrip('_')}") for sign in BINARY.values()})
 GIVES: dict[str, type] = {
     **{name: str for name in ("text", "str", "repr", "ascii", "format", "bin", "hex", "oct", "chr")}, "len": int, "ord": int,
@@ -53,6 +76,8 @@ class PythonOp(ast.expr):
     operands: list[ast.expr]
     operation: str
     type: Any
+    owners: tuple[Any, ...] = ()
+    """Of a method: classes with code of their own that have it, of one of which the first operand may be."""
 
 
 def _is_record(made: Any) -> bool:

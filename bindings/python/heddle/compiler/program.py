@@ -18,7 +18,7 @@ from .inference import Attributes, hints
 from .inputs import conform_inputs
 from .names import Known, Scope, Unresolved
 from .refusal import Source
-from .source import Definition, definition_of
+from .source import Definition, definition_of, without_run
 from .statements import Statements
 from .tree import forget, walk
 from .unbound import unbound_reads
@@ -42,6 +42,8 @@ class Program:
         self.base = base
         self.own_classes = [c for c in cls.__mro__ if c is not base and c is not object and c not in base.__mro__]
         self.run = _function_of(cls, "run")
+        if self.run is _function_of(base, "run"):
+            raise without_run(cls)
         self.is_concurrent = bool(getattr(cls, "concurrent", False))
         self.journal = getattr(cls, "journal", "none")
         if self.journal not in ("none", "steps", "nodes"):
@@ -120,7 +122,8 @@ class Program:
     def has_objects(self, knows: Callable[[Any], bool]) -> bool:
         """Whether annotations of the class or of its methods name classes that the compiler has to look at."""
         if self._has_objects is None:
-            named = [hints(self.cls), *(hints(method.function) for method in self.own_methods())]
+            own = {name: hint for name, hint in hints(self.cls).items() if name not in self.base.__annotations__}
+            named = [own, *(hints(method.function) for method in self.own_methods())]
             self._has_objects = any(knows(hint) for found in named for hint in found.values())
         return self._has_objects
 

@@ -14,10 +14,10 @@ class CompileError(SyntaxError):
 
     def __init__(self, reason: str, advice: str, filename: str, lineno: int, offset: int, text: str,
                  end_lineno: int, end_offset: int) -> None:
-        super().__init__(reason, (filename, lineno, offset, text, end_lineno, end_offset))
+        # The advice is no note, but a part of the message: Python 3.11 prints a SyntaxError without its notes.
+        super().__init__(f"{reason}\n{advice}", (filename, lineno, offset, text, end_lineno, end_offset))
         self.reason = reason
         self.advice = advice
-        self.add_note(advice)  # the interpreter prints a SyntaxError by its parts, and notes below them
 
     def __str__(self) -> str:
         line = (self.text or "").rstrip("\n")

@@ -40,9 +40,15 @@ class Several(Awaits):
 
     def await_value(self, node: ast.AST, form: Form, into: Optional[Form]) -> None:
         self.program.sites.is_used = True
+        form = self._check_awaitable(node, form)
         args = [["name", "self"], form] if self.program.state else [form]
         target = {} if into is None else {"into": into}
         self.graph.add("CALL", node, "await", function="await", args=args, **target)
+
+    def _check_awaitable(self, node: ast.AST, form: Form) -> Form:
+        """The form, with a check that raises where it is awaited. The function "await" has the position of ``run``."""
+        call = form if isinstance(form, list) and form[0] == "name" else self.keep(form, node)
+        return ["if", coroutines.is_call(call), call, ["call", "heddle.raise", [coroutines.not_awaitable(call)]]]
 
     def call_value(self, node: ast.Call, is_task: bool = False) -> Form:
         form = self._call_value(node)
@@ -80,6 +86,7 @@ class Several(Awaits):
             options, call = self.read_options(node.keywords, node), node.func.value
         action = self.known_call(call)
         if not isinstance(action, Action):
+            self.check_defined(node)
             self.source.refuse(node, f"{ast.unparse(node.func)}() is kept to be awaited later",
                                "Await it here; calls of actions, of helper methods and of workflows can be kept.")
         pairs = self.action_arguments(call, action)
@@ -100,6 +107,11 @@ class Several(Awaits):
                 self.source.refuse(keyword.value, f"asyncio.gather has no argument {keyword.arg or '**'}",
                                    "There is return_exceptions.")
             settled = bool(self.static(keyword.value))
+        for arg in node.args:
+            if isinstance(arg, (ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+                shown = "[...]" if isinstance(arg, (ast.List, ast.ListComp)) else "(...)"
+                self.source.refuse(arg, "asyncio.gather takes calls one by one, and no collection of them",
+                                   f"Write asyncio.gather(*{shown}).")
         branches: list[Branch] = []
 
         def prepare() -> None:
@@ -271,7 +283,7 @@ class Several(Awaits):
         over = self.skip(["cmp", limit, "is", None], True, node) if isinstance(limit, list) else []
         both = self.race(node, inner, limit, lambda: None)
         if into is not None:
-            self.graph.do(["assign", ["item", ["name", both], 0], into], node)
+            self.graph.do(["assign", ["item", ["item", ["name", both], 0], 0], into], node)
         if over:
             rest = self.graph.take()
             self.graph.give(over)
@@ -279,7 +291,8 @@ class Several(Awaits):
             self.graph.give(rest)
 
     def race(self, node: ast.AST, inner: Emit, limit: Form, after: Callable[[], None]) -> str:
-        """The variable with what both branches gave; raises what the thing raised, and TimeoutError, after `after`."""
+        """The variable with what both branches gave; raises what the thing raised, and TimeoutError, after `after`. What the
+        thing gave is in a tuple: it may be an exception that was not raised."""
         result = self.branch_name()
         both = self.temp()
         head = self.graph.add("FAN_HEAD", node, "wait-for")
@@ -287,6 +300,7 @@ class Several(Awaits):
         self.graph.behind(head, "ELEM", 0)
         mark = self.mark()
         inner(["name", result])
+        self.graph.do(["assign", ["tuple", ["name", result]], ["name", result]], node)
         self.forget(mark)
         self.graph.one_end(node)
         ends = self.graph.take()

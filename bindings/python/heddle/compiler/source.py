@@ -38,6 +38,21 @@ def _missing(function: FunctionType) -> CompileError:
         code.co_filename, code.co_firstlineno, 1, "", code.co_firstlineno, 1)
 
 
+def without_run(cls: type) -> CompileError:
+    """The refusal of a class that has no ``run``, at the line of the class."""
+    try:
+        lines, first = inspect.findsource(cls)
+        filename = inspect.getsourcefile(cls) or ""
+    except (OSError, TypeError):
+        lines, first, filename = [], 0, "?"
+    number = next((i for i in range(first, len(lines)) if lines[i].lstrip().startswith("class ")), first)
+    line = lines[number].rstrip("\n") if lines else ""
+    return CompileError(
+        f"class {cls.__name__} has no `async def run(self, ...)`",
+        "Write what the workflow does in this method; its parameters are the inputs of the workflow.",
+        filename, number + 1, len(line) - len(line.lstrip()) + 1, line, number + 1, len(line) + 1)
+
+
 def module_of(function: FunctionType) -> Module:
     """The file that defines the function. Parsed once, and again when its text has changed."""
     filename = inspect.getsourcefile(function) or function.__code__.co_filename

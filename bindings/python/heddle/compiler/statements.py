@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .calls import Method
 from .builtin import CHANGING, FUNCTIONS, MAKES_ITERATOR
-from .coroutines import awaits_values
+from .coroutines import awaits_values, result
 from .graph import End, Form, Graph, Handler
 from .groups import compile_async_with, created_task, is_result
 from .names import Scope, bound_names
@@ -736,7 +736,7 @@ class Statements(Several):
             assert isinstance(node.args[0], ast.Call)
             return self.call_value(node.args[0], is_task=True)
         if is_result(node) and isinstance(node.func, ast.Attribute) and self.find_method(node.func) is None:
-            return ["attr", self.expr(node.func.value), "result"]
+            return result(self.expr(node.func.value), self.branch_name(), self.scope.class_of(asyncio.InvalidStateError, node))
         return super().call(node)
 
     def variable(self, name: str, node: ast.AST) -> Form:

@@ -89,6 +89,8 @@ def _task(compiler: Statements, body: Block, number: int) -> Optional[Task]:
 def _check_call(compiler: Statements, node: ast.Call) -> None:
     names = [k for k in node.keywords if k.arg == "name" and isinstance(k.value, ast.Constant)]
     if len(node.args) != 1 or len(names) != len(node.keywords) or not compiler.is_awaitable(node.args[0]):
+        if node.args:
+            compiler.check_defined(node.args[0])
         compiler.source.refuse(node, "create_task takes a call", "Write asyncio.create_task(charge(order)).")
 
 

@@ -2,19 +2,37 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread
 import difflib
+import inspect
+import sys
 import threading
+import time
 from typing import Any, Callable, Coroutine, Optional, TypeVar
 
 from .. import registry
-from ..running import Served
 from ..attempts import Attempt
-from ..store import Store
+from ..flows import Handle
+from ..progress import leave, line_of
+from ..running import Served
+from ..space import Starter
+from ..store import File, Store
 
 T = TypeVar("T")
 
 CLOCK = 1767225600.0
 """The lab's clock starts at 2026-01-01, 00:00 UTC."""
+
+LOOK_SECONDS, STILL_LOOKS, THREAD_LOOKS = 0.02, 10, 250
+"""Lab.run concludes that nothing can happen any more when STILL_LOOKS looks in a row have found the store at rest, or
+THREAD_LOOKS while threads run that could give a signal. The looks are LOOK_SECONDS of real time apart."""
+
+REST_ROUNDS = 5
+"""Lab.advance moves the clock when so many rounds of the loop in a row have found nothing to do."""
+
+
+POOL = concurrent.futures.thread.__file__
+"""Where the threads of a pool wait for work."""
 
 
 class Call:
@@ -32,9 +50,14 @@ class Lab:
 
     Everything that a store has is at ``lab.store``. :meth:`run` is for tests that are ordinary functions; in an async
     test use ``await lab.store.run(...)``.
+
+    Time is virtual for workflows, not inside of actions: ``asyncio.sleep(3)`` in an action takes three real seconds, and the
+    clock stands still while an action runs, so that no timeout comes. To test one, script it,
+    ``lab.fail("charge", TimeoutError())``, or start the workflow and move the clock with :meth:`advance`.
     """
 
-    def __init__(self, file: Optional[str] = None, *, clock: float = CLOCK) -> None:
+    def __init__(self, file: File = None, *, clock: float = CLOCK) -> None:
+        self._threads = set(threading.enumerate())
         self.store = Store(file, clock=clock)
         self.calls: list[Call] = []
         """Every attempt that was begun, in order."""
@@ -70,6 +93,9 @@ class Lab:
 
     def replace(self, action: str, fn: Callable[..., Any]) -> None:
         """From now on ``fn`` (not async) stands for the action."""
+        if inspect.iscoroutinefunction(fn):
+            raise TypeError(f"lab.replace takes a plain function, and {getattr(fn, '__name__', 'this one')} is async: write `def`, "
+                            "also for an async action")
         self._instead[action] = fn
 
     def _check(self, workflow: Any) -> None:
@@ -103,15 +129,60 @@ class Lab:
     # ---- Running
 
     def wait(self, awaitable: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine to its end, in the lab's loop. Actions that are under way then go on in the next one."""
+        """Runs a coroutine to its end, in the lab's loop. Actions that are under way then go on in the next one. While the
+        coroutine waits, and nothing else can happen, the clock moves to the next time that something waits for: with a schedule
+        in the store it runs ahead until the coroutine ends."""
         if self._runner is None:
             self._runner = asyncio.Runner()
+        self.store._driver_().reset_quiet()
         return self._runner.run(awaitable)
 
     def run(self, workflow: Any, *args: Any, **inputs: Any) -> Any:
-        """Starts an instance and waits for its result."""
+        """Starts an instance and waits for its result. RuntimeError: the instance waits for something, such as a
+        signal, and nothing can happen any more."""
         self._check(workflow)
-        return self.wait(self.store.run(workflow, *args, **inputs))
+        return self.wait(self._run(workflow, args, inputs))
+
+    async def _run(self, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
+        handle = Starter(self.store)._begin(workflow, args, inputs)
+        over = asyncio.ensure_future(handle.result())
+        try:
+            still = alone = 0
+            while not over.done():
+                await asyncio.wait([over], timeout=LOOK_SECONDS)
+                still = still + 1 if self._is_still() and not over.done() else 0
+                alone = alone + 1 if still and not self._has_threads() else 0
+                if alone >= STILL_LOOKS or still >= THREAD_LOOKS:
+                    raise RuntimeError(self._why_still(handle))
+            return await over
+        finally:
+            leave(over)
+
+    def _is_still(self) -> bool:
+        """Whether no action runs, no time is waited for, and there is no task besides the two of :meth:`_run`."""
+        runtime = self.store._runtime
+        return (not any(busy() for busy in self.store._driver_().busy) and runtime.idle() and runtime.due() is None
+                and len(asyncio.all_tasks()) <= 2)
+
+    def _has_threads(self) -> bool:
+        """Whether a thread runs that was started since the lab was made. Threads of a pool that wait for work do not
+        count: such a thread executes no function but the pool's own."""
+        frames = sys._current_frames()
+        return any(thread not in self._threads and thread.ident in frames
+                   and frames[thread.ident].f_code.co_filename != POOL for thread in threading.enumerate())
+
+    def _why_still(self, handle: Handle[Any]) -> str:
+        """The error's text: what the instance, or a child of it, waits for. A child's id contains its parent's."""
+        engine, mark = handle._flows.engine, handle.id.replace("/", ":") + "."
+        ids = [handle.id, *(id for id, _ in engine.list(status="running") if mark in id)]
+        states = [engine.state(id) for id in ids]
+        waits = [(state["id"], step) for state in states for step in state.get("steps", []) if step["state"] == "waiting"]
+        if not waits:
+            return f"nothing can happen any more, and {line_of(states[0])}"
+        id, step = waits[0]
+        signal, given = step["signal"], "handle" if id == handle.id else f"lab.store.handle({id!r})"
+        return (f"nothing can happen any more, and {id} waits for the signal {signal!r} ({step.get('at', step['node'])}). Write "
+                f"`handle = lab.start(...)`, then `lab.wait({given}.signal({signal!r}, value))` and `lab.wait(handle.result())`.")
 
     def start(self, workflow: Any, *args: Any, key: Optional[str] = None, **inputs: Any) -> Any:
         """Starts an instance: its handle."""
@@ -121,9 +192,50 @@ class Lab:
     # ---- Time
 
     def advance(self, seconds: float) -> None:
-        """Moves the clock, and runs what has become due."""
-        self.store._runtime.advance(seconds)
-        self.store._runtime.settle()
+        """Moves the clock, and stops at each time in between that something waits for. When it returns, all that was due by
+        then has begun, and has run until nothing more can happen at that time. It waits for actions that run, but not longer
+        than 0.2 seconds of real time in which none begins or ends; so it also lets the timeout of an action come that does
+        not end. In an async test, where the loop runs already, it moves the clock at once and runs what needs no action."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            self.wait(self._advance(seconds))
+        else:
+            self.store._runtime.advance(seconds)
+            self.store._runtime.settle()
+
+    async def _advance(self, seconds: float) -> None:
+        runtime, driver = self.store._runtime, self.store._driver_()
+        driver.attach()
+        driver.hold(True)
+        try:
+            await self._rest()
+            while seconds > 0:
+                due = runtime.due()
+                step = seconds if due is None else min(seconds, due)
+                runtime.advance(step)
+                seconds -= step
+                await self._rest()
+        finally:
+            driver.hold(False)
+
+    async def _rest(self) -> None:
+        """Until nothing more can happen before the clock moves. Something is given up that brings no news for a while: an
+        action after LOOK_SECONDS * STILL_LOOKS, a commit later."""
+        runtime, driver = self.store._runtime, self.store._driver_()
+        rounds, since, news = 0, time.monotonic(), None
+        while rounds < REST_ROUNDS:
+            await asyncio.sleep(0 if rounds else 0.001)
+            busy, due = driver.is_busy(), runtime.due()
+            if not busy and runtime.idle() and due != 0:
+                rounds += 1
+                continue
+            rounds = 0
+            latest = (len(self.calls), runtime.stats()["commits"])
+            if latest != news:
+                since, news = time.monotonic(), latest
+            elif time.monotonic() - since > LOOK_SECONDS * STILL_LOOKS * (1 if busy else 10):
+                return
 
     @property
     def now(self) -> float:

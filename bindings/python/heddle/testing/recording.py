@@ -14,14 +14,17 @@ from .lab import Lab
 class Recording:
     """``with Recording("checkout-17", "tests/recordings") as lab:`` -- the first time the actions run, and what they
     return or raise is written to tests/recordings/checkout-17.json. From then on the file answers for them, and a call
-    that is not in it fails the test. Remove the file, or set HEDDLE_RECORD=1, to record again."""
+    that is not in it fails the test: it raises AssertionError in the workflow, and if the workflow catches that, the end of
+    the block raises it. Remove the file, or set HEDDLE_RECORD=1, to record again."""
 
-    def __init__(self, name: str, folder: str) -> None:
+    def __init__(self, name: str, folder: str | os.PathLike[str]) -> None:
         self.path = os.path.join(folder, name + ".json")
         self.lab = Lab()
         self.plays = os.path.exists(self.path) and not os.environ.get("HEDDLE_RECORD")
         self._entries: list[dict[str, Any]] = []
         self._left: dict[str, list[dict[str, Any]]] = {}
+        self._missed: list[str] = []
+        """What was called and is not in the file."""
 
     def __enter__(self) -> Lab:
         if self.plays:
@@ -35,8 +38,10 @@ class Recording:
             actions.by_name.update({name: self._recorded(action) for name, action in actions.by_name.items()})
         return self.lab
 
-    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], _: object) -> None:
         self.lab.close()
+        if self._missed and not isinstance(error, AssertionError):
+            raise AssertionError(self._missed[0]) from error
         if not self.plays and kind is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             with open(self.path, "w", encoding="utf-8") as file:
@@ -55,7 +60,9 @@ class Recording:
     def _play(self, attempt: Attempt, action: Served, args: Any) -> Optional[tuple[Any]]:
         self.lab._intercept(attempt, action, args)
         left = self._left.get(_key(action.name, _text(args)))
-        assert left, f"{action.name}({args!r}) is not in {self.path}"
+        if not left:
+            self._missed.append(f"{action.name}({args!r}) is not in {self.path}")
+            raise AssertionError(self._missed[-1])
         entry = left.pop(0)
         if "raised" in entry:
             raise _value(entry["raised"])

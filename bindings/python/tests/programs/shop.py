@@ -69,6 +69,56 @@ async def print_catalogue(size: int) -> str:
     return "x" * size
 
 
+@action
+async def complain(size: int) -> None:
+    raise Refused("x" * size, 1)
+
+
+@action
+async def fail_together(size: int) -> None:
+    raise ExceptionGroup("x" * size, [KeyError()])
+
+
+@workflow
+class Grouped(Workflow):
+    async def run(self, size: int) -> str:
+        try:
+            await fail_together(size)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise self.args[0]
+
+
+@action
+async def fail_wordlessly(how: str) -> None:
+    raise Wordless({"type": TypeError("no text"), "other": KeyError("no text"), "same": Wordless()}[how])
+
+
+@workflow
+class Mute(Workflow):
+    async def run(self, how: str) -> str:
+        try:
+            await fail_wordlessly(how)
+        except TypeError as error:
+            return str(error)
+        return ""
+
+
+@workflow
+class Complaint(Workflow):
+    async def run(self, size: int) -> str:
+        try:
+            await complain(size)
+        except Refused as error:
+            return str(error) if len(str(error)) < 1000 else str(len(str(error)))
+        return ""
+
+
 @workflow
 class Catalogue(Workflow):
     async def run(self, size: int) -> str:
