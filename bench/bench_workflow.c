@@ -133,32 +133,6 @@ static void bench_sequential(bench *b) {
     }
 }
 
-/* ---- The peer ---------------------------------------------------------------------------------------------- */
-
-static void bench_dbos(bench *b) {
-    static const struct {
-        int in_flight;
-        double times;
-    } rows[] = { { 1, 8 }, { 8, 20 }, { 32, 20 } };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char name[48], ours[64];
-        double theirs = 0, value = 0;
-        snprintf(name, sizeof name, "ten-steps-%d-in-flight", rows[i].in_flight);
-        snprintf(ours, sizeof ours, "workflow/%s", name);
-        if (!peer_rate(b, PEER_DBOS, name, &theirs)) return;
-        if (!bench_value_of(b, ours, &value)) continue;
-        snprintf(ours, sizeof ours, "workflow/dbos-%d-in-flight", rows[i].in_flight);
-        bench_report(b, &(bench_row){ .name = ours,
-                                      .n = (uint64_t)rows[i].in_flight,
-                                      .value = value,
-                                      .unit = "workflows/s",
-                                      .rate = true,
-                                      .peer = PEER_DBOS,
-                                      .peer_value = theirs,
-                                      .must = bench_ratio_at_most(1 / rows[i].times) });
-    }
-}
-
 void bench_group_workflow(bench *b);
 void bench_group_workflow(bench *b) {
     bench_file_name(file_name, "heddle-bench.db");
@@ -168,5 +142,6 @@ void bench_group_workflow(bench *b) {
                "workflows/s");
     bench_rate(b, "workflow/one-step-jobs", &(load){ "job", set_up_job, 0, 25600, 256, 2 }, 0.55,
                "jobs/s");
-    bench_dbos(b);
+    static const double times[] = { 8, 20, 20 };
+    peer_compare_dbos(b, "workflow", times);
 }

@@ -119,3 +119,24 @@ bool peer_rate(bench *b, const char *name, const char *work, double *per_s) {
     }
     return false;
 }
+
+void peer_compare_dbos(bench *b, const char *group, const double times[3]) {
+    static const int in_flight[3] = { 1, 8, 32 };
+    for (int i = 0; i < 3; i++) {
+        char work[48], ours[80];
+        double theirs = 0, value = 0;
+        snprintf(work, sizeof work, "ten-steps-%d-in-flight", in_flight[i]);
+        snprintf(ours, sizeof ours, "%s/%s", group, work);
+        if (!peer_rate(b, PEER_DBOS, work, &theirs)) return;
+        if (!bench_value_of(b, ours, &value)) continue;
+        snprintf(ours, sizeof ours, "%s/dbos-%d-in-flight", group, in_flight[i]);
+        bench_report(b, &(bench_row){ .name = ours,
+                                      .n = (uint64_t)in_flight[i],
+                                      .value = value,
+                                      .unit = "workflows/s",
+                                      .rate = true,
+                                      .peer = PEER_DBOS,
+                                      .peer_value = theirs,
+                                      .must = bench_ratio_at_most(1 / times[i]) });
+    }
+}

@@ -25,4 +25,8 @@ bool peer_value(bench *b, const char *framework, const graph *g, double *value);
 /* How often per second the framework did this work; false where it is not known. */
 bool peer_rate(bench *b, const char *framework, const char *work, double *per_s);
 
+/* Reports the rates of the group's ten-step workflows, which have been measured, beside DBOS's, with 1, 8 and 32 in
+ * flight. `times`: how many times DBOS's rate each must reach. */
+void peer_compare_dbos(bench *b, const char *group, const double times[3]);
+
 #endif

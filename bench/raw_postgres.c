@@ -4,6 +4,7 @@
 
 #include "store/postgres/pq.h"
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,8 @@ void raw_server_close(raw_server *s) {
 struct raw_pg {
     pq pq;
     PGconn *conn;
+    uint64_t rows;   /* of the table */
+    cpu_set_t cores; /* that we may use */
 };
 
 static bool refused(const raw_pg *pg, const char *what) {
@@ -128,25 +131,74 @@ static bool finish(raw_pg *pg, const char *what) {
     return ok;
 }
 
+/* ---- Cores ----------------------------------------------------------------------------------------- */
+
+static pid_t parent_of(pid_t pid) {
+    char path[32];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f) return 0;
+    if (fscanf(f, "%*d (%*[^)]) %*c %d", &parent) != 1) parent = 0;
+    fclose(f);
+    return parent;
+}
+
+/* Processes that the server starts later run where the one that starts them does; threads of ours, too. */
+static bool run_on(raw_pg *pg, const cpu_set_t *ours, const cpu_set_t *server) {
+    double pid;
+    if (!raw_pg_ask(pg, "select pg_backend_pid()", &pid, 1)) return false;
+    pid_t parent = parent_of((pid_t)pid);
+    return parent > 1 && !sched_setaffinity((pid_t)pid, sizeof *server, server) &&
+           !sched_setaffinity(parent, sizeof *server, server) &&
+           !sched_setaffinity(0, sizeof *ours, ours);
+}
+
+/* The first from `core` on. */
+static size_t core_from(const cpu_set_t *set, size_t core) {
+    while (core < CPU_SETSIZE && !CPU_ISSET(core, set)) core++;
+    return core;
+}
+
+bool raw_pg_apart(raw_pg *pg) {
+    cpu_set_t first, second;
+    if (sched_getaffinity(0, sizeof pg->cores, &pg->cores) || CPU_COUNT(&pg->cores) < 2)
+        return false;
+    size_t core = core_from(&pg->cores, 0);
+    CPU_ZERO(&first);
+    CPU_ZERO(&second);
+    CPU_SET(core, &first);
+    CPU_SET(core_from(&pg->cores, core + 1), &second);
+    return run_on(pg, &first, &second);
+}
+
+void raw_pg_anywhere(raw_pg *pg) {
+    if (CPU_COUNT(&pg->cores)) (void)run_on(pg, &pg->cores, &pg->cores);
+}
+
+/* ---- The loop -------------------------------------------------------------------------------------- */
+
 bool raw_pg_make_table(raw_pg *pg) {
+    const char *sql = "insert into raw_log values($1, $2)";
+    pg->rows = 0;
     return raw_pg_ask(pg,
                       "drop table if exists raw_log;"
                       "create table raw_log(row bigint primary key, body text not null)"
                       " with (toast_tuple_target = 8160);"
-                      "alter table raw_log alter column body set storage external",
-                      NULL, 0);
+                      "alter table raw_log alter column body set storage external;"
+                      "deallocate all",
+                      NULL, 0) &&
+           pg->pq.PQsendPrepare(pg->conn, "insert", sql, 0, NULL) && finish(pg, "prepare");
 }
 
 bool raw_pg_insert(raw_pg *pg, uint64_t rows, uint32_t row_bytes) {
     char number[24], *body = malloc((size_t)row_bytes + 1);
     const char *const values[] = { number, body };
-    const char *sql = "insert into raw_log values($1, $2)";
-    bool ok = body && raw_pg_ask(pg, "deallocate all", NULL, 0) &&
-              pg->pq.PQsendPrepare(pg->conn, "insert", sql, 0, NULL) && finish(pg, "prepare");
+    bool ok = body;
     for (uint32_t i = 0; i < row_bytes && ok; i++) body[i] = (char)('a' + i * 7 % 26);
     if (ok) body[row_bytes] = '\0';
     for (uint64_t i = 1; i <= rows && ok; i++) {
-        snprintf(number, sizeof number, "%llu", (unsigned long long)i);
+        snprintf(number, sizeof number, "%llu", (unsigned long long)++pg->rows);
         if (row_bytes) body[i % row_bytes] = (char)('A' + i % 26); /* no two rows alike */
         ok = pg->pq.PQsendQueryPrepared(pg->conn, "insert", 2, values, NULL, NULL, 0) &&
              finish(pg, "insert");
