@@ -326,6 +326,14 @@ in_release = $(MAKE) VARIANT=release BUILD=$(ROOT)/release $(parallel)
 # On all cores, unless whoever called said how many.
 parallel = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
+# Goals with a make of their own in the release folder. In one call, with -j, they wait for the other goals and for each
+# other: two makes would write the same files at once.
+OWN_MAKE := release python run bench bench-quick install
+GOALS    := $(patsubst python-wheel,python,$(patsubst check-symbols,release,$(MAKECMDGOALS:check-docs=release)))
+EARLIER  := $(filter-out $(OWN_MAKE),$(GOALS))
+$(foreach goal,$(filter $(OWN_MAKE),$(GOALS)),\
+    $(eval $(goal): | $(filter-out $(goal),$(EARLIER)))$(eval EARLIER += $(goal)))
+
 .PHONY: release run bench bench-quick bench-readme format clean man dist help amalgamation
 release:
 	+@$(in_release) all
