@@ -34,6 +34,7 @@ static int run(cli *c) {
     findings f = { .c = c };
     hd_options options = { .read_only = true, .must_exist = true };
     hd_error error = { 0 };
+    if (store_tell_empty(c, c->operands[0])) return CLI_OK;
     ticker_start(&f.ticker, c, true, "checking", c->operands[0]);
     hd_status status = hd_store_check(c->operands[0], &options, print_finding, &f, &error);
     ticker_stop(&f.ticker);

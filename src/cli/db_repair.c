@@ -43,6 +43,7 @@ static int run(cli *c) {
     told t = { .c = c };
     bool drop = c->values[0] != NULL;
     hd_error error = { 0 };
+    if (store_tell_empty(c, c->operands[0])) return CLI_OK;
     ticker_start(&t.ticker, c, true, "repairing", c->operands[0]);
     hd_status status = hd_store_repair(c->operands[0], NULL, drop, print_line, &t, &error);
     ticker_stop(&t.ticker);

@@ -45,6 +45,16 @@ int store_home(cli *c, const char *file) {
     return cli_fail(c, CLI_NOT_FOUND, hint, "the directory of %s does not exist", file);
 }
 
+bool store_tell_empty(const cli *c, const char *file) {
+    struct stat st;
+    if (stat(file, &st) || !S_ISREG(st.st_mode) || st.st_size) return false;
+    if (!c->json) {
+        print_plain(stdout, file);
+        puts(": empty, there is no store in it");
+    }
+    return true;
+}
+
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
     char hint[HINT_SIZE];
     if (is_address(file))

@@ -34,6 +34,10 @@ int store_open(cli *c, store *s, const char *file, store_mode mode);
 int store_home(cli *c, const char *file);
 /* What hd_open and hd_store_check could not do. */
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error);
+
+/* If the file has no byte, says so and returns true. The library takes such a file for a new store; whoever checks or
+ * repairs it may have lost everything that was in it. */
+bool store_tell_empty(const cli *c, const char *file);
 /* With an identity other than the command line's; NULL stands for the default. */
 int store_open_as(cli *c, store *s, const char *file, store_mode mode, const char *principal,
                   const char *session);

@@ -8,6 +8,9 @@ for i in 1 2 3; do "$heddle" set shop.db "main/large#/k$i" $i; done
 same_export() { "$heddle" db export "$1" | cmp - a.jsonl; }
 
 check "there is nothing to repair in it" gives 0 "shop.db: in order" db repair shop.db
+: >nothing.db
+check "an empty file is not called a store in order" gives 0 "nothing.db: empty, there is no store in it" db check nothing.db
+check "nor by repair" gives 0 "nothing.db: empty, there is no store in it" db repair nothing.db
 check "a name that looks like a URI is a name" gives 0 "" set 'file:x.db?mode=memory' main/a 1
 check "and the file has that name" holds test -f 'file:x.db?mode=memory'
 check "what it holds is found under it" gives 0 "1" get 'file:x.db?mode=memory' main/a
