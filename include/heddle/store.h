@@ -101,9 +101,12 @@ HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime
  * waits for, and what is dropped. If the sync fails, the functions of commits without a verdict are called with
  * HD_NO_VERDICT: such a commit may be in the store or not. (These functions can begin no transaction: HD_CLOSED.)
  * Returns what hd_runtime_sync returned; the runtime is gone in any case except HD_USAGE: a function that the runtime
- * calls (a run, a verdict, a listener, a post) cannot close it. Such a function calls hd_runtime_stop, and the program
- * closes the runtime when the driving call has returned. Accepts NULL. Closing twice is undefined, as with free(). */
+ * calls (a run, a verdict, a listener, a post, the function of hd_transact) cannot close it. Such a function calls
+ * hd_runtime_stop, and the program closes the runtime when the driving call has returned. Accepts NULL. Closing twice is
+ * undefined, as with free(). */
 HD_API hd_status hd_close(hd_runtime *rt);
+/* Whether a function that the runtime has called has not returned yet: then hd_close is refused. */
+HD_API bool hd_runtime_is_at_work(const hd_runtime *rt);
 
 /* The runtime's heap and environment, borrowed until it closes. */
 HD_API hd_heap *hd_runtime_heap(hd_runtime *rt);

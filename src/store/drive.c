@@ -162,15 +162,13 @@ hd_status runtime_open_with(const struct log_backend *backend, const char *file,
     return HD_OK;
 }
 
-/* Whether a function that the runtime has called is on the stack. It returns into the runtime, so it must not
- * close it. */
-static bool is_at_work(const hd_runtime *rt) {
+bool hd_runtime_is_at_work(const hd_runtime *rt) {
     return rt->driven || rt->in_run || rt->r.announcing;
 }
 
 hd_status hd_close(hd_runtime *rt) {
     if (!rt) return HD_OK;
-    if (is_at_work(rt))
+    if (hd_runtime_is_at_work(rt))
         return runtime_fail(rt, HD_USAGE,
                             "a runtime cannot be closed by what it calls: call hd_runtime_stop, "
                             "and close it when pump, settle, sync or run has returned");

@@ -84,7 +84,10 @@ static hd_status attempt(repeat *q) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(q->rt, &tx);
     if (status) return plan(q, status);
+    bool driven = q->rt->driven;
+    q->rt->driven = true; /* the function cannot close the runtime */
     status = q->fn(tx, q->ctx);
+    q->rt->driven = driven;
     if (!status) status = hd_tx_commit(tx, on_verdict, q);
     else hd_tx_abort(tx);
     return status ? plan(q, status) : HD_OK;

@@ -92,7 +92,7 @@ struct hd_runtime {
     uint64_t error_body; /* hooks.body when r.error was written; 0: outside of bodies */
     bool in_run;         /* a run's or handler's body is on the stack */
     bool
-        driven; /* a pump or the close is on the stack, and goes on when the present call returns */
+        driven; /* a pump, a transact or the close is on the stack, and goes on when the present call returns */
 #ifndef NDEBUG
     uint32_t pumps; /* so far: decides which of them are followed by a check */
 #endif

@@ -250,6 +250,21 @@ static void a_run_cannot_wait_nor_close(void **state) {
     close_world(&w);
 }
 
+static void the_function_of_a_transaction_cannot_wait_nor_close(void **state) {
+    (void)state;
+    world w = open_world();
+    assert_int_equal(hd_transact(w.rt, wait_inside, &w), HD_OK);
+    expect_refusals(&w);
+    expect_number(&w, w.b, 1);
+    w = (world){ .memory = w.memory, .rt = w.rt, .other = w.other, .a = w.a, .b = w.b };
+    assert_int_equal(hd_transact_later(w.rt, wait_inside, &w, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    assert_int_equal(w.told, 1);
+    expect_refusals(&w);
+    assert_false(hd_runtime_is_at_work(w.rt));
+    close_world(&w);
+}
+
 static void wait_when_idle(void *ctx) {
     world *w = ctx;
     w->told++;
@@ -465,6 +480,7 @@ int main(void) {
         cmocka_unit_test(a_listener_that_leaves_a_transaction_open_stops_the_pump),
         cmocka_unit_test(a_verdict_function_that_leaves_a_transaction_open_stops_the_pump),
         cmocka_unit_test(a_run_cannot_wait_nor_close),
+        cmocka_unit_test(the_function_of_a_transaction_cannot_wait_nor_close),
         cmocka_unit_test(who_waits_for_idle_cannot_close),
         cmocka_unit_test(who_is_released_at_the_close_is_released_once),
         cmocka_unit_test(a_node_does_not_move_under_its_own_child),

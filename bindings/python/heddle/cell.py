@@ -71,10 +71,11 @@ class Cell(_heddle.Cell, Generic[T]):
     async def values(self, *, confirmed: bool = False, group: int = 0) -> AsyncIterator[T]:
         """``async for value in cell.values(confirmed=True)``: values as they come; ``async for value in cell`` is the same
         without options, which are those of :meth:`Store.sink`. Of several changes between two turns of the loop the last
-        one counts."""
+        one counts. The loop ends when the store is closed."""
         import asyncio
 
-        self.store._driver_().attach()
+        store = self.store
+        store._driver_().attach()
         changed = asyncio.Event()
         latest: list[T] = []
 
@@ -83,13 +84,16 @@ class Cell(_heddle.Cell, Generic[T]):
             changed.set()
 
         node = self.sink(note, confirmed=confirmed, group=group)
+        store._at_close.add(changed.set)
         try:
-            while True:
+            while latest or not store.closed:
                 await changed.wait()
                 changed.clear()
-                yield latest[0]
+                if latest:
+                    yield latest.pop()
         finally:
-            if not self.store.closed:
+            store._at_close.discard(changed.set)
+            if not store.closed:
                 node.stop()
 
 

@@ -167,10 +167,10 @@ class Actions:
             try:
                 self.ends.complete(token, result)
                 return
-            except TypeError as refused:
-                error = TypeError(f"{refused}, in what the action {attempt.action} returned")
             except RecursionError as refused:
                 error = refused
+            except Exception as refused:  # it cannot cross
+                error = TypeError(f"{refused}, in what the action {attempt.action} returned")
         try:
             self.ends.fail(token, error)
         except Exception as refused:  # code of the exception's class, such as its __str__, has raised this

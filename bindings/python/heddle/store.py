@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import re
 import sys
@@ -245,6 +246,8 @@ class Store(Workflows):
         self._error_handlers: list[Callable[[str, BaseException], object]] = []
         self._patterns: dict[str, Pattern] = {}
         self._stopped = False
+        self._at_close: set[Callable[[], object]] = set()
+        """Called when the store is about to be closed."""
         self._guarded: list[Transaction] = []
         """Transactions whose blocks tasks are in. At most the last one is open; the others are lost."""
         if inspect and file and not read_only and "://" not in file:
@@ -264,7 +267,15 @@ class Store(Workflows):
         return self._runtime.closed
 
     def close(self) -> None:
-        """Waits until everything is stored, and closes. Actions that run are cancelled; they run again next time."""
+        """Waits until everything is stored, and closes. Actions that run are cancelled; they run again next time. So are
+        async computations that wait, and ``async for`` over a cell ends. A function that the store calls, such as an
+        effect, cannot close it."""
+        if self._runtime.at_work:
+            raise _heddle.UsageError("a store cannot be closed by a function that it calls: call store.stop() to end "
+                                     "run_forever(), or loop.call_soon(store.close) in an asyncio program")
+        for leave in list(self._at_close):
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                leave()
         for space in self._spaces.values():
             if space._flows is not None:
                 space._flows.close()

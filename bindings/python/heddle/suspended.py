@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import types
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, Generator
 
@@ -12,18 +13,21 @@ if TYPE_CHECKING:
 
 
 @types.coroutine
-def _inside(run: _heddle.Run, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """The coroutine, with the run entered around each of its steps."""
+def _inside(store: Store, run: _heddle.Run, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """The coroutine, with the run entered around each of its steps, until the store is closed."""
     step: Callable[[], Any] = lambda: coroutine.send(None)
     try:
         while True:
-            run.enter()
+            entered = not store.closed
+            if entered:
+                run.enter()
             try:
                 waited_for = step()
             except StopIteration as end:
                 return end.value
             finally:
-                run.leave()
+                if entered:
+                    run.leave()
             try:
                 sent = yield waited_for
             except BaseException as error:
@@ -33,7 +37,7 @@ def _inside(run: _heddle.Run, coroutine: Coroutine[Any, Any, Any]) -> Generator[
                 value = sent
                 step = lambda: coroutine.send(value)
     finally:
-        coroutine.close()  # where the run is over before: its store was closed
+        coroutine.close()  # the run was over before, or the task has ended
 
 
 def begin(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle.Run) -> None:
@@ -43,16 +47,14 @@ def begin(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle
         raise _heddle.UsageError(f"{getattr(fn, '__name__', 'an async function')} is async: it runs in an asyncio program "
                                  "(async with heddle.open(...) as store)")
     task = driver.loop.create_task(_finish(store, fn, run))
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
-
-
-_tasks: set[asyncio.Task[None]] = set()
+    cancel = functools.partial(task.cancel, "the store is closed")
+    store._at_close.add(cancel)
+    task.add_done_callback(lambda _: store._at_close.discard(cancel))
 
 
 async def _finish(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle.Run) -> None:
     try:
-        result = await _inside(run, fn())
+        result = await _inside(store, run, fn())
     except asyncio.CancelledError as error:
         if not store.closed:
             run.fail(_heddle.FailedError(f"the run was cancelled: {error}"))

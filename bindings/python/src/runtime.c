@@ -123,8 +123,9 @@ static void close_parts(runtime_object *self) {
 static hd_status close_runtime(runtime_object *self) {
     hd_runtime *rt = self->rt;
     if (!rt) return HD_OK;
-    if (self->forks != self->st->forks || PyThread_get_thread_ident() != self->thread)
-        return HD_USAGE; /* it is not ours to close: its memory stays */
+    if (self->forks != self->st->forks || PyThread_get_thread_ident() != self->thread ||
+        hd_runtime_is_at_work(rt))
+        return HD_USAGE; /* it cannot be closed from here: its memory stays */
     (void)hd_runtime_sync(rt);
     close_parts(self);
     hd_status status = hd_close(rt);
@@ -422,6 +423,12 @@ static PyObject *get_closed(PyObject *object, void *unused) {
     return PyBool_FromLong(!((runtime_object *)object)->rt);
 }
 
+static PyObject *get_at_work(PyObject *object, void *unused) {
+    runtime_object *self = (runtime_object *)object;
+    (void)unused;
+    return PyBool_FromLong(self->rt && hd_runtime_is_at_work(self->rt));
+}
+
 static PyObject *get_in_transaction(PyObject *object, void *unused) {
     (void)unused;
     return PyBool_FromLong(((runtime_object *)object)->tx != NULL);
@@ -432,12 +439,15 @@ static PyObject *get_virtual(PyObject *object, void *unused) {
     return PyBool_FromLong(((runtime_object *)object)->clock != NULL);
 }
 
-static PyGetSetDef getters[] = { { "closed", get_closed, NULL, "Whether it is closed.", NULL },
-                                 { "in_transaction", get_in_transaction, NULL,
-                                   "Whether reads and writes go through a transaction now.", NULL },
-                                 { "virtual", get_virtual, NULL, "Whether its clock is a test's.",
-                                   NULL },
-                                 { 0 } };
+static PyGetSetDef getters[] = {
+    { "closed", get_closed, NULL, "Whether it is closed.", NULL },
+    { "at_work", get_at_work, NULL, "Whether a function that it has called has not returned yet.",
+      NULL },
+    { "in_transaction", get_in_transaction, NULL,
+      "Whether reads and writes go through a transaction now.", NULL },
+    { "virtual", get_virtual, NULL, "Whether its clock is a test's.", NULL },
+    { 0 }
+};
 
 static PyMemberDef members[] = {
     { "failed", T_OBJECT, offsetof(runtime_object, failed), 0, "Called with (name, exception)." },

@@ -147,6 +147,21 @@ def test_a_result_that_cannot_cross_is_a_type_error():
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_result_that_is_too_deep_is_a_type_error(is_async):
+    def act(x):
+        deep = []
+        for _ in range(600):
+            deep = [deep]
+        return deep
+
+    async def act_async(x):
+        return act(x)
+
+    with pytest.raises(TypeError, match="too deep or too large, in what the action act"):
+        run(call(act_async if is_async else act), 1)
+
+
 def test_retries_and_what_the_attempt_knows():
     seen = []
 

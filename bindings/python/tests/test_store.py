@@ -307,6 +307,71 @@ def test_a_closed_store_says_so(store):
     assert "closed" in repr(store) and "closed" in repr(cell)
 
 
+def test_a_function_that_the_store_calls_cannot_close_it(store):
+    raised = []
+
+    def shut(*_):
+        with pytest.raises(heddle.UsageError, match="cannot be closed by a function that it calls") as refused:
+            store.close()
+        raised.append(refused)
+
+    cell = store.cell("main/x")
+    store.transact(shut)
+    store.post(shut)
+    store.effect(name="effect")(lambda: shut(cell()))
+    cell.sink(shut)
+    cell.sink(shut, confirmed=True)
+    store.computed(store.cell("main/y"), name="computed")(lambda: shut(cell()))
+    store.on("main/orders")(shut)
+    store.send("main/orders", 1)
+    store.cell("main/y").pull()
+    cell.set(1)
+    store.sync()
+    store.settle()
+    assert len(raised) >= 7 and not store.closed
+
+
+def test_closing_ends_what_waits_in_a_loop():
+    seen = []
+
+    async def follow(cell):
+        async for value in cell:
+            seen.append(value)
+        return "ended"
+
+    async def main():
+        async with heddle.open() as store:
+            x, y, begun = store.cell("main/x"), store.cell("main/y"), asyncio.Event()
+            x.set(1)
+
+            @store.computed(y)
+            async def later():
+                x()
+                begun.set()
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError as cancelled:
+                    seen.append(str(cancelled))
+                    with pytest.raises(heddle.FailedError, match="the store is closed"):
+                        x()
+                    raise
+                finally:
+                    await asyncio.sleep(0)
+                    seen.append("finally")
+
+            y.sink(lambda value: None)
+            follower = asyncio.create_task(follow(x))
+            await begun.wait()
+            while seen != [1]:
+                await asyncio.sleep(0)
+        assert await follower == "ended"
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert seen == [1, "the store is closed", "finally"]
+
+
 def test_fork_is_refused(path):
     program = f"""
 import heddle, os
