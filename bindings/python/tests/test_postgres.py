@@ -60,6 +60,14 @@ def test_a_server_that_does_not_let_us_in_is_not_worth_another_try(address):
     assert isinstance(refused("postgresql://127.0.0.1:1/heddle"), heddle.TransientError)
 
 
+def test_an_address_that_is_wrong_is_a_usage_error():
+    for wrong in ("postgresql://u:s3cr3t@h:notaport/d", "postgresql://u:s3cr3t@h/d?nonsense=1",
+                  "postgresql://u:s3cr3t%zz@h/d", "postgresql://h/d?sslmode=nonsense"):
+        error = refused(wrong)
+        assert isinstance(error, heddle.UsageError) and error.status == "HD_USAGE"
+        assert "s3cr3t" not in str(error)
+
+
 def test_cells_and_computations(address):
     with heddle.open(address) as store:
         price, total = store.cell("main/price"), store.cell("main/total")

@@ -98,10 +98,20 @@ static const char *state_in(const char *line, const char *end) {
     return NULL;
 }
 
+/* What libpq says of an option in the address whose value is wrong. What it says of a host begins otherwise. */
+static bool is_of_option(const char *line) {
+    return !strncmp(line, "invalid ", 8) || !strncmp(line, "could not match ", 16);
+}
+
+static hd_status status_of_line(const char *line, const char *state) {
+    return state ? status_of_refusal(state) : is_of_option(line) ? HD_USAGE : HD_OK;
+}
+
 /* An attempt to connect has failed. libpq tells its SQLSTATE in the text of its error message only, and only if the
  * message is verbose. What is kept of the message is the text without SQLSTATEs, and without the lines that follow the
  * first of them, which name a place in the server's source code. An address may have several hosts: one that refuses
- * for good decides, and what the message says of hosts before it, that were away, is left out. */
+ * for good, or whose port is none, decides, and what the message says of hosts before it, that were away, is left
+ * out. */
 static void fail_to_connect(conn *c) {
     char words[4 * CONN_WORDS]; /* take_words keeps CONN_WORDS of it, without double spaces */
     size_t n = 0;
@@ -109,7 +119,7 @@ static void fail_to_connect(conn *c) {
     for (const char *line = c->pq.PQerrorMessage(c->c), *next; *line; line = next) {
         const char *end = line + strcspn(line, "\n"), *state = state_in(line, end);
         next = *end ? end + 1 : end;
-        if (state && !c->refused && (c->refused = status_of_refusal(state))) n = 0;
+        if (!c->refused && (c->refused = status_of_line(line, state))) n = 0;
         if (has_state && !state) continue;
         has_state = has_state || state;
         for (const char *at = line; at < next && n + 1 < sizeof words; at++) {
@@ -245,12 +255,24 @@ static hd_status ensure(conn *c) {
     return connect_within(c, RECONNECT_MS);
 }
 
+/* HD_USAGE: it is not written as an address is, or has a parameter that libpq does not know. */
+static hd_status check_address(conn *c) {
+    char *words = NULL;
+    PQconninfoOption *options = c->pq.PQconninfoParse(c->url.text, &words);
+    take_words(c, words);
+    hd_status status = options ? HD_OK : words ? HD_USAGE : HD_NOMEM;
+    c->pq.PQfreemem(words);
+    c->pq.PQconninfoFree(options);
+    return status;
+}
+
 hd_status conn_open(conn *c, const char *name, const hd_env *env, hd_error *error) {
     c->env = env;
     hd_status status = pq_load(&c->pq, error);
     if (!status) status = url_init(&c->url, name, env, error);
     if (status) return status;
-    status = connect_within(c, CONNECT_MS);
+    status = check_address(c);
+    if (!status) status = connect_within(c, CONNECT_MS);
     /* If the first attempt fails the address may be wrong, so the caller is told. A connection that is lost later is
      * waited for. */
     if (status == HD_BUSY) status = c->refused ? c->refused : HD_IO;

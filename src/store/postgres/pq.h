@@ -19,6 +19,8 @@
 /* Each member is the function of the library that has its name. */
 #define PQ_FUNCTIONS(X)                                                                            \
     X(PGconn *, PQconnectStartParams, (const char *const *, const char *const *, int))             \
+    X(PQconninfoOption *, PQconninfoParse, (const char *, char **))                                \
+    X(void, PQconninfoFree, (PQconninfoOption *))                                                  \
     X(PostgresPollingStatusType, PQconnectPoll, (PGconn *))                                        \
     X(ConnStatusType, PQstatus, (const PGconn *))                                                  \
     X(void, PQfinish, (PGconn *))                                                                  \
