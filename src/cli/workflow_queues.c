@@ -55,9 +55,11 @@ static int pause_or_resume(flow *f, bool paused) {
                                        .paused = paused });
 }
 
+static const char *word_of(const cli *c) { return c->operand_count > 1 ? c->operands[1] : "ls"; }
+
 static int act(flow *f) {
     cli *c = f->s.c;
-    const char *word = c->operand_count > 1 ? c->operands[1] : "ls";
+    const char *word = word_of(c);
     bool pauses = !strcmp(word, "pause"), resumes = !strcmp(word, "resume");
     if (!strcmp(word, "ls")) return flow_list(f, hd_queue_list, show, "no queue has bounds");
     if (!pauses && !resumes && strcmp(word, "put") != 0)
@@ -71,7 +73,7 @@ static int act(flow *f) {
 
 static int run(cli *c) {
     flow f;
-    int failed = flow_open_engine(c, &f, STORE_WRITE);
+    int failed = flow_open_engine(c, &f, strcmp(word_of(c), "ls") ? STORE_WRITE : STORE_READ);
     if (!failed) failed = act(&f);
     if (!failed) failed = flow_sync(&f, f.s.file);
     return flow_close(&f, failed);

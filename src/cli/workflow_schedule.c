@@ -200,7 +200,8 @@ static int run(cli *c) {
         return cli_fail(c, CLI_USAGE, "heddle help workflow schedule", "\"%s\" needs %s", d->word,
                         d->operands > 3 ? "the name of a schedule and that of a workflow"
                                         : "the name of a schedule");
-    int failed = flow_open_engine(c, &f, STORE_WRITE);
+    bool changes = d->act || d->run == put;
+    int failed = flow_open_engine(c, &f, changes ? STORE_WRITE : STORE_READ);
     if (!failed) failed = act(&f, d);
     if (!failed) failed = flow_sync(&f, f.s.file);
     return flow_close(&f, failed);

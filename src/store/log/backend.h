@@ -184,7 +184,7 @@ typedef enum log_role {
     LOG_WRITING, /* the first connection of a runtime that writes: creates the store if need be */
     LOG_READING, /* the second one */
     LOG_ALONE,   /* the only connection of a runtime that does not write */
-    LOG_CHECKING /* the same, but a store that could not be opened for writing is refused */
+    LOG_CHECKING /* the same, but a file that could not be opened for writing is refused */
 } log_role;
 
 typedef enum log_durability {

@@ -45,8 +45,8 @@ static hd_status connect(pg_store *s, const char *name, const hd_options *option
     c->channel = role == LOG_WRITING ? NULL : s->channel;
     status = conn_open(c, name, &s->base.env, error);
     if (status || role == LOG_READING) return status;
-    return pg_schema_check(c, role == LOG_WRITING && !options->must_exist, role != LOG_ALONE,
-                           error);
+    bool writes = role == LOG_WRITING;
+    return pg_schema_check(c, writes && !options->must_exist, writes, error);
 }
 
 static void pg_close(log_store *s) {
