@@ -17,7 +17,8 @@
  * its announcement, and its steps are given back; the steps of one that dies are lost, as those of a worker on a
  * socket. Who lives is told by processes in a file, and by the clock of the database on a server.
  *
- * At rest nothing is looked at: whether a process lives is asked while it has steps, and before it gets one. */
+ * Of a process that dies the documents are removed, also if it had no steps. At rest a file costs nothing: the end of a
+ * process makes a descriptor readable. On a server the beats of our session, which go on anyway, ask for the others. */
 #define _GNU_SOURCE
 #include "workflow/engine.h"
 
@@ -121,12 +122,6 @@ static away *find(const hd_engine *e, const char *session) {
     return NULL;
 }
 
-static bool has_steps(const away *a) {
-    for (int i = 0; i < HANDS; i++)
-        if (a->hands[i].w.e && a->hands[i].w.held) return true;
-    return false;
-}
-
 /* ---- does it live */
 
 /* On a server: as long as the database is certain of it. If the server is away nothing follows from that. */
@@ -157,9 +152,12 @@ static bool find_alive(away *a) {
     return is_remote(a->e) ? lives_somewhere(a, now) : lives_here(a, now);
 }
 
-/* A runtime of our own process removes its announcement when it closes. */
+/* A runtime of our own process removes its announcement when it closes. On a server the number may be that of a
+ * process of another machine. */
+static bool may_die(const away *a) { return is_remote(a->e) || a->pid != getpid(); }
+
 static void watch(away *a) {
-    if (is_remote(a->e) || a->pid == getpid()) return;
+    if (is_remote(a->e) || !may_die(a)) return;
     a->watch_fd = process_watch(a->pid);
     if (a->watch_fd >= 0 && runtime_watch(a->e->rt, a->watch_fd)) {
         close(a->watch_fd);
@@ -285,7 +283,10 @@ static void close_away(away *a) {
 /* The process is gone, or has said that it leaves: its documents are removed. */
 static void dismiss(away *a, bool in_order) {
     if (in_order) give_back_all(a);
-    else inbox_spend(a->e, a->announcement);
+    else {
+        inbox_spend(a->e, a->announcement);
+        shard_doubt_members(a->e);
+    }
     for (uint32_t i = 0; i < a->e->shard_count; i++)
         if (a->e->shards[i].runs) inbox_spend(a->e, a->tasks[i]);
     inbox_note_tasks(a->e, a->session);
@@ -481,15 +482,13 @@ static void clear_new_shards(hd_engine *e) {
         for (int i = 0; i < HANDS; i++) worker_ask_again(&LIST_ENTRY(n, away, link)->hands[i].w);
 }
 
-static bool is_to_look_at(const away *a) { return a->watch_fd >= 0 || has_steps(a); }
-
 void away_work(hd_engine *e) {
     if (!e->aways || !e->active || e->rt->open) return;
     if (e->aways->doubt && !e->waits) resolve_doubt(e);
     if (has_new_shard(e) && !e->starved) clear_new_shards(e);
     LIST_FOR_SAFE (n, &e->aways->all) {
         away *a = LIST_ENTRY(n, away, link);
-        if (!a->dead && is_to_look_at(a)) a->dead = !find_alive(a);
+        if (!a->dead && may_die(a)) a->dead = !find_alive(a);
         if (!a->dead) continue;
         env_log(e->env, HD_LOG_WARN, "a process that does steps has ended: %s, process %lld",
                 *a->host ? a->host : "?", (long long)a->pid);
@@ -504,7 +503,7 @@ uint64_t away_deadline(const hd_engine *e) {
     LIST_FOR (n, &e->aways->all) {
         const away *a = LIST_ENTRY(n, away, link);
         if (a->dead) return 0;
-        if (a->watch_fd < 0 && has_steps(a) && a->sure_ns < first) first = a->sure_ns;
+        if (a->watch_fd < 0 && may_die(a) && a->sure_ns < first) first = a->sure_ns;
     }
     return first;
 }

@@ -178,6 +178,7 @@ struct hd_engine {
     bool observer;         /* it never runs any */
     bool active;           /* a shard runs here */
     bool uneven;           /* leases and members are to be compared */
+    bool doubts_members;   /* one of them may have died */
     uint64_t patience_ns;  /* for how long a drain waits for steps that run */
     uint64_t calm_ns;      /* monotonic clock: until then no shard is drained */
     VEC(member) members;   /* other runtimes that would run shards */
@@ -394,6 +395,8 @@ void shard_rise_soon(shard *s);
 bool shard_shall_rise(const hd_engine *e);
 bool shard_may_rise(const shard *s);
 bool shard_one_may_rise(const hd_engine *e);
+/* A process has ended: if it was a member, its document is removed. */
+void shard_doubt_members(hd_engine *e);
 /* How many shards run here. */
 uint32_t shard_count_running(const hd_engine *e);
 

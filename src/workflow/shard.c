@@ -248,7 +248,7 @@ static void member_told(hd_status status, void *ctx) {
     engine_free_orphan(e);
 }
 
-/* Absent: removes it. Refused, or not stored: the next look does it again. */
+/* Not `there`: removes it. */
 static hd_status write_member(hd_engine *e, place_id doc, bool there) {
     hd_tx *tx;
     hd_cell cell = { doc };
@@ -266,6 +266,11 @@ static hd_status write_member(hd_engine *e, place_id doc, bool there) {
     status = hd_tx_commit(tx, member_told, e);
     if (status) e->member_writes--;
     return status;
+}
+
+void shard_doubt_members(hd_engine *e) {
+    e->doubts_members = true;
+    compare_soon(e);
 }
 
 static bool another_has_one(const hd_engine *e) {
@@ -406,12 +411,9 @@ static bool is_stored(const shard *s) {
     return true;
 }
 
-/* The heir's record; absent: it does not live. HD_PENDING, HD_IO, ...: that cannot be said. */
-static hd_value record_of_heir(const shard *s, hd_pool *pool) {
+/* A member's record; absent: it does not live, and is forgotten. HD_PENDING, HD_IO, ...: that cannot be said. */
+static hd_value record_of(hd_engine *e, member *m, hd_pool *pool) {
     lease_holder h;
-    hd_engine *e = s->e;
-    member *m = find_member(e, s->heir);
-    if (!m) return (hd_value){ 0 };
     hd_value record = hd_read(e->rt, pool, (hd_cell){ m->doc });
     hd_status status = lease_holder_of(e->rt, record, &h);
     if (status) return hd_failed(status);
@@ -419,6 +421,11 @@ static hd_value record_of_heir(const shard *s, hd_pool *pool) {
     (void)write_member(e, m->doc, false);
     forget_member(e, m);
     return (hd_value){ 0 };
+}
+
+static hd_value record_of_heir(const shard *s, hd_pool *pool) {
+    member *m = find_member(s->e, s->heir);
+    return m ? record_of(s->e, m, pool) : (hd_value){ 0 };
 }
 
 static void give(shard *s) {
@@ -455,8 +462,22 @@ static void tend_drain(shard *s) {
     else if (late) stay(s);
 }
 
+/* Those whose process has ended are removed. */
+static hd_status look_at_members(hd_engine *e) {
+    hd_pool *pool;
+    hd_status status = find_members(e);
+    if (!status) status = hd_pool_open(e->heap, &pool);
+    if (status) return status;
+    for (uint32_t i = e->members.count; i-- > 0 && !status;)
+        status = hd_value_status(record_of(e, &e->members.items[i], pool));
+    hd_pool_close(pool);
+    e->doubts_members = status != HD_OK;
+    return status;
+}
+
 static void compare(hd_engine *e) {
     hd_status status = join(e);
+    if (!status && e->doubts_members) status = look_at_members(e);
     if (status) engine_starve(e, status);   /* and is tried again */
     if (status || find_draining(e)) return; /* compared again when it is given */
     if (env_now_ns(e->env) < e->calm_ns) return;
@@ -495,6 +516,7 @@ static void lease_taken(bool held, void *ctx) {
     hd_engine *e = s->e;
     compare_soon(e);
     s->shall_rise = false;
+    e->doubts_members = e->doubts_members || held;
     if (held && !e->observer) shard_rise_soon(s);
     if (held || !s->runs) return;
     if (e->shard_count == 1)

@@ -63,6 +63,7 @@ typedef struct world {
     uint32_t task_count;
     uint32_t housework; /* percent of what happens */
     bool flows;         /* machines have engines, and start workflows */
+    bool serves;        /* and announce an action: other machines may do its steps */
     bool rare;          /* things happen that take several steps in order */
     uint32_t shards;    /* that these are divided into */
     sim_counts *counts;
@@ -153,9 +154,11 @@ static hd_status open_engine(machine *m) {
     hd_value ir;
     hd_error error;
     hd_action_spec spec = { .name = "step", .fn = step, .ctx = m, .transaction = true };
+    hd_action_spec served = { .name = "served", .fn = step, .ctx = m, .here = true };
     hd_engine_options options = { .shards = m->world->shards };
     hd_status status = hd_engine_open(m->rt, &options, &m->engine, &error);
     if (!status) status = hd_action_register(m->engine, &spec);
+    if (!status && m->world->serves) status = hd_action_register(m->engine, &served);
     if (!status) status = hd_pool_open(hd_runtime_heap(m->rt), &pool);
     if (status) return status;
     status = write_flow(pool, &ir);
@@ -544,6 +547,32 @@ static void check_flows(const view *v) {
     }
 }
 
+static bool count_one(const hd_listing *entry, void *ctx) {
+    (void)entry;
+    return ++*(uint32_t *)ctx;
+}
+
+static uint32_t count_kind(const view *v, const char *kind) {
+    uint32_t n = 0;
+    if (hd_runtime_list(v->m->rt, "main", kind, NULL, count_one, &n))
+        wrong(v->w, "machine %u: %s cannot be listed", v->m->number, kind);
+    return n;
+}
+
+/* Machines that do not run all shards have announced themselves, and nothing is left of those that were killed. */
+static void check_announced(const view *v) {
+    uint32_t serve = 0, workers = count_kind(v, "workflow.worker");
+    uint32_t tasks = count_kind(v, "workflow.tasks");
+    for (uint32_t i = 0; i < v->w->machine_count; i++) {
+        hd_engine_stats stats;
+        hd_engine_stat(v->w->machines[i].engine, &stats);
+        serve += stats.shards < v->w->shards;
+    }
+    if (workers != serve || tasks != serve * v->w->shards)
+        wrong(v->w, "machine %u: %u machines serve others, %u announcements, %u with steps",
+              v->m->number, serve, workers, tasks);
+}
+
 static void check_machine(world *w, const machine *m) {
     view v = { w, m, NULL };
     if (hd_pool_open(hd_runtime_heap(m->rt), &v.pool)) abort();
@@ -552,6 +581,7 @@ static void check_machine(world *w, const machine *m) {
     check_list(&v);
     check_events(&v);
     check_flows(&v);
+    if (w->serves) check_announced(&v);
     hd_pool_close(v.pool);
 }
 
@@ -611,6 +641,7 @@ const char *sim_world_run(uint64_t seed, unsigned sabotage, sim_counts *counts) 
     if (!w) abort();
     w->counts = counts;
     w->flows = seed % 2; /* worlds without engines are quicker */
+    w->serves = seed % 8 == 3 || seed % 8 == 5;
     w->rare = seed % 3 == 0 && (sabotage || getenv("HD_SIM_RARE"));
     w->shards = seed % 4 == 3 ? 2 + (uint32_t)(seed / 4 % 5) : 1;
     open_world(w, seed, sabotage);
