@@ -203,6 +203,10 @@ HD_API void hd_engine_stop_serving(hd_engine *engine);
 
 /* ---- Workflows --------------------------------------------------------------------------- */
 
+/* While a server is away, hd_workflow_await, hd_workflow_then, hd_workflow_stored and what has been asked for already
+ * wait for it. A call below that has to read a document which this runtime does not know returns HD_BUSY then, and has
+ * done nothing: call it again later. */
+
 /* Registers a workflow: stores the IR under its version; new instances of that name use it from now on.
  * `version` (may be NULL) gets the version. HD_SYNTAX, HD_SCHEMA, HD_LIMIT: the error says what is wrong in the IR and
  * where; what a commit returns. */
@@ -237,7 +241,8 @@ HD_API hd_cell hd_workflow_cell(hd_engine *engine, const char *id);
 /* Pumps and waits until the instance is over. HD_OK: *result, a value of the pool, is its result; HD_FAILED: it failed,
  * and *result is its error, an object with the exception's class at "$error"; or it has stalled, and *result may be
  * absent; HD_ABORTED: it was cancelled; HD_NOT_FOUND; HD_NOMEM: the engine had no memory to go on; it goes on when
- * there is memory again, so wait again. */
+ * there is memory again, so wait again. While a server is away it waits, too, whether that began before the call or
+ * not. */
 HD_API hd_status hd_workflow_await(hd_engine *engine, const char *id, hd_pool *pool,
                                    hd_value *result);
 

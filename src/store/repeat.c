@@ -36,11 +36,8 @@ static void end(repeat *q, hd_status status) {
     else if (status) runtime_refused(rt, (hd_cell){ 0 }, status);
 }
 
-/* A server that is away comes back, and commits wait for it: so does what reads first. A runtime that is being closed
- * does not wait. */
 static bool waits_for_store(const repeat *q, hd_status status) {
-    const replica *r = &q->rt->r;
-    return status == HD_BUSY && q->later && r->authority->remote && !r->leaving;
+    return q->later && runtime_waits_for_store(q->rt, status);
 }
 
 /* Between three quarters of the time and all of it, so that two writers do not meet again. */

@@ -160,6 +160,12 @@ void runtime_unwatch(hd_runtime *rt, int fd);
 /* Pumps and waits until done(ctx), whatever else there is to do. */
 hd_status runtime_run_until(hd_runtime *rt, bool (*done)(void *ctx), void *ctx);
 
+/* Whether what failed with this status waits for the store as commits do: a server is away, and comes back. A runtime
+ * that is being closed does not wait. */
+static inline bool runtime_waits_for_store(const hd_runtime *rt, hd_status status) {
+    return status == HD_BUSY && rt->r.authority->remote && !rt->r.leaving;
+}
+
 /* A commit was refused, and no function of the program is told of it: that is logged, and the next sync or the close
  * returns the status. `cell` is what it had read and another writer has changed; none: not known. */
 void runtime_refused(hd_runtime *rt, hd_cell cell, hd_status status);

@@ -27,7 +27,8 @@ static hd_status outcome_of(hd_value doc, hd_value *result) {
     return *status ? HD_FAILED : HD_NOT_FOUND;
 }
 
-/* Of an instance that is over, or that there is not; HD_PENDING: it is open. An end that is not stored is none. */
+/* Of an instance that is over, or that there is not; HD_PENDING: it is open. An end that is not stored is none. HD_BUSY
+ * on a server: whether it is over cannot be read now (runtime_waits_for_store). */
 static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, place_id at,
                         hd_value *result) {
     *result = (hd_value){ 0 };
@@ -51,9 +52,10 @@ static bool read_over(void *ctx) {
     if (live_find(a->e, a->id)) return false;
     if (hd_pool_open(a->e->heap, &pool)) return true;
     hd_value doc = hd_read(a->e->rt, pool, (hd_cell){ a->doc });
-    bool ended = !hd_value_exists(doc) || control_is_over(doc);
+    bool open = hd_value_exists(doc) ? !control_is_over(doc)
+                                     : runtime_waits_for_store(a->e->rt, hd_value_status(doc));
     hd_pool_close(pool);
-    return ended;
+    return !open;
 }
 
 /* The document stays known while it is waited for, so that changes by others are heard. */
@@ -121,14 +123,15 @@ static hd_status make_waited(hd_engine *e, const char *id, const live *l, waited
     return HD_NOMEM;
 }
 
-/* The functions may ask for the same instance again. */
+/* The functions may ask for the same instance again. While a server is away, the inbox looks at the document again. */
 void control_tell(hd_engine *e, const char *id) {
     hd_pool *pool;
     hd_value result;
     waited *w = find_waited(e, id);
     if (!w || hd_pool_open(e->heap, &pool)) return;
     hd_status status = end_of(e, pool, id, w->doc, &result);
-    if (status != HD_PENDING) {
+    if (runtime_waits_for_store(e->rt, status)) inbox_note(e, w->doc);
+    else if (status != HD_PENDING) {
         take_waited(e, w);
         LIST_FOR_SAFE (n, &w->waiters) {
             const waiter *one = LIST_ENTRY(n, waiter, link);

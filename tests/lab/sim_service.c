@@ -57,6 +57,7 @@ struct sim_service {
     sim_line lines[SIM_MACHINES];
     bool silenced[SIM_MACHINES];
     bool optimistic; /* log_store.optimistic */
+    hd_status away;  /* what a machine is told that does not reach the service: HD_IO, HD_BUSY */
     unsigned sabotage;
     uint64_t races;
     int64_t now_ms;
@@ -177,7 +178,7 @@ static bool draw(const sim_store *s, uint32_t one_in) {
 }
 
 static hd_status reach(const sim_store *s) {
-    return s->service->lines[s->machine] == SIM_UP ? HD_OK : HD_IO;
+    return s->service->lines[s->machine] == SIM_UP ? HD_OK : s->service->away;
 }
 
 static hd_status reach_to_read(const sim_store *s) {
@@ -215,7 +216,8 @@ static bool sim_is_lost(const log_store *s) {
 
 static hd_status begin(sim_store *s, bool writes) {
     assert(!s->open);
-    if (reach(s) || draw(s, s->service->faults.refused)) return HD_IO;
+    if (reach(s)) return reach(s);
+    if (draw(s, s->service->faults.refused)) return HD_IO;
     state_copy(&s->own, &s->service->now);
     s->open = true;
     s->writes = writes;
@@ -877,6 +879,7 @@ static hd_status sim_open(const char *name, const hd_options *options, const hd_
     s->base.look_ns = UINT64_MAX;
     s->service = options->context;
     s->base.optimistic = s->service->optimistic;
+    s->base.patient = s->service->away == HD_BUSY;
     s->machine = (uint32_t)atoi(name);
     if (reach(s)) {
         free(s);
@@ -894,6 +897,7 @@ sim_service *sim_service_open(uint64_t seed) {
     s->random = hd_lab_random_of(seed);
     hd_lab_random_bytes(&s->random, s->secret, sizeof s->secret);
     s->optimistic = hd_lab_random_once_in(&s->random, 2);
+    s->away = HD_IO;
     return s;
 }
 
@@ -920,6 +924,8 @@ void sim_service_set_faults(sim_service *s, sim_faults faults) {
     memset(s->silenced, 0, sizeof s->silenced);
 }
 void sim_service_silence(sim_service *s, uint32_t machine) { s->silenced[machine] = true; }
+void sim_service_be_patient(sim_service *s) { s->away = HD_BUSY; }
+
 void sim_service_set_line(sim_service *s, uint32_t machine, sim_line line) {
     s->lines[machine] = line;
 }

@@ -42,6 +42,8 @@ hd_status sim_service_runtime(sim_service *s, uint32_t machine, const hd_env *en
 
 void sim_service_set_faults(sim_service *s, sim_faults faults);
 void sim_service_set_line(sim_service *s, uint32_t machine, sim_line line);
+/* Runtimes that are opened from now on wait for a service that is away, as on PostgreSQL: log_store.patient. */
+void sim_service_be_patient(sim_service *s);
 /* The machine's next row is stored, but the machine is not told: its line is cut at that moment. Until set_faults. */
 void sim_service_silence(sim_service *s, uint32_t machine);
 /* Bits of LOG_LEAVE_OUT_* (base/sabotage.h), for runtimes that are opened from now on. */

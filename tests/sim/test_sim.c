@@ -193,13 +193,14 @@ static hd_status take(hd_action *a, hd_value args, void *ctx) {
     return status ? status : hd_action_return(a, hd_null());
 }
 
-static void open_crew(crew *c, uint64_t seed) {
+static void open_crew(crew *c, uint64_t seed, bool patient) {
     hd_error error;
     hd_flow *f;
     hd_pool *pool;
     hd_value ir;
     c->env = hd_lab_env_open();
     c->service = sim_service_open(seed);
+    if (patient) sim_service_be_patient(c->service);
     for (uint32_t i = 0; i < 2; i++)
         assert_int_equal(
             sim_service_runtime(c->service, i, hd_lab_env_of(c->env), &c->rt[i], &error), HD_OK);
@@ -247,7 +248,7 @@ static void an_engine_does_not_read_through_a_commit_in_doubt(void **state) {
         crew c;
         char id[HD_INSTANCE_ID_SIZE];
         hd_engine_stats stats;
-        open_crew(&c, seed);
+        open_crew(&c, seed, false);
         assert_int_equal(hd_workflow_start(c.engine, "flow", hd_object(), NULL, id), HD_OK);
         assert_int_equal(hd_runtime_sync(c.rt[0]), HD_OK);
         sim_service_set_line(c.service, 0, SIM_CUT);
@@ -269,6 +270,73 @@ static void an_engine_does_not_read_through_a_commit_in_doubt(void **state) {
         assert_int_equal(count_taken(c.rt[0]), 2);
         close_crew(&c);
     }
+}
+
+/* ---- Waiting for an instance while the service is away */
+
+typedef struct repair {
+    crew *c;
+    int pumps; /* so many until the second machine reaches the service again */
+} repair;
+
+static void repair_later(hd_runtime *rt, void *ctx) {
+    repair *r = ctx;
+    if (--r->pumps) assert_int_equal(hd_runtime_post(rt, repair_later, r), HD_OK);
+    else sim_service_set_line(r->c->service, 1, SIM_UP);
+}
+
+typedef struct told {
+    int times;
+    hd_status status;
+} told;
+
+static void note_end(const char *id, hd_status status, hd_value result, void *ctx) {
+    told *t = ctx;
+    (void)id, (void)result;
+    t->times++;
+    t->status = status;
+}
+
+/* A wait that begins while the service is away ends by itself when the service is back, as one that began before. */
+static void a_wait_that_begins_while_the_service_is_away_goes_on(void **state) {
+    crew c;
+    hd_engine *other;
+    hd_error error;
+    hd_pool *pool;
+    hd_value result;
+    char ids[2][HD_INSTANCE_ID_SIZE];
+    told over = { 0 }, none = { 0 };
+    open_crew(&c, 1, true);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hd_workflow_start(c.engine, "flow", hd_object(), NULL, ids[i]), HD_OK);
+    pass(&c, 40, 100);
+    assert_int_equal(hd_runtime_sync(c.rt[0]), HD_OK);
+    hd_engine_options observer = { .observer = true };
+    assert_int_equal(hd_engine_open(c.rt[1], &observer, &other, &error), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(c.rt[1]), &pool), HD_OK);
+    assert_int_equal(hd_runtime_settle(c.rt[1]), HD_OK); /* it has heard of both */
+    sim_service_set_line(c.service, 1, SIM_CUT);
+
+    assert_int_equal(hd_workflow_then(other, ids[0], note_end, &over), HD_OK);
+    assert_int_equal(hd_workflow_then(other, "flow/none", note_end, &none), HD_OK);
+    for (int i = 0; i < 20; i++) {
+        hd_lab_env_advance_ms(c.env, 100);
+        (void)hd_runtime_pump(c.rt[1]);
+    }
+    assert_int_equal(over.times + none.times, 0);
+
+    repair r = { &c, 5 };
+    assert_int_equal(hd_runtime_post(c.rt[1], repair_later, &r), HD_OK);
+    assert_int_equal(hd_workflow_await(other, ids[1], pool, &result), HD_OK);
+    assert_int_equal(r.pumps, 0);
+    hd_lab_env_advance_ms(c.env, 100);
+    assert_int_equal(hd_runtime_pump(c.rt[1]), HD_OK);
+    assert_int_equal(over.times, 1);
+    assert_int_equal(over.status, HD_OK);
+    assert_int_equal(none.times, 1);
+    assert_int_equal(none.status, HD_NOT_FOUND);
+    hd_pool_close(pool);
+    close_crew(&c);
 }
 
 #ifndef NDEBUG
@@ -308,6 +376,7 @@ int main(void) {
         cmocka_unit_test(an_answer_loses_no_race),
         cmocka_unit_test(nothing_is_read_through_a_commit_that_a_reload_has_brought),
         cmocka_unit_test(an_engine_does_not_read_through_a_commit_in_doubt),
+        cmocka_unit_test(a_wait_that_begins_while_the_service_is_away_goes_on),
 #ifndef NDEBUG
         cmocka_unit_test(every_mutant_is_found),
 #endif
