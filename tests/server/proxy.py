@@ -2,7 +2,8 @@
 
 Messages of PostgreSQL's protocol begin with a letter and a length, but for the first one of a client. Those of all
 connections and both directions are counted. When the count reaches `cut_at`, that message and all after it on its
-connection are lost, once; what was before is delivered.
+connection are lost, once; what was before is delivered. After hush() nothing passes on the connections that there are,
+in either direction, and they stay open; after hush(True) nothing passes on new ones, either.
 """
 import os
 import socket
@@ -17,6 +18,8 @@ class Proxy:
         self.cut_at = cut_at
         self.count = 0
         self.cuts = 0
+        self.silences = 0
+        self.dark = False
         self.lock = threading.Lock()
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
@@ -36,7 +39,11 @@ class Proxy:
                 client.close()
                 continue
             for source, to, first in ((client, server, True), (server, client, False)):
-                threading.Thread(target=self.forward, args=(source, to, first), daemon=True).start()
+                threading.Thread(target=self.forward, args=(source, to, first, self.silences), daemon=True).start()
+
+    def hush(self, dark=False):
+        self.dark = dark
+        self.silences += 1
 
     def is_cut(self):
         with self.lock:
@@ -45,8 +52,8 @@ class Proxy:
             self.cuts += cut
             return cut
 
-    def forward(self, source, to, first):
-        """Whole messages, one at a time."""
+    def forward(self, source, to, first, silences):
+        """Whole messages, one at a time. `silences`: how many there were when the connection was made."""
         data = b""
         try:
             while True:
@@ -59,7 +66,8 @@ class Proxy:
                 size = (head - 4) + struct.unpack("!I", data[head - 4:head])[0]
                 if not first and self.is_cut():
                     raise OSError
-                to.sendall(data[:size])
+                if not self.dark and silences == self.silences:
+                    to.sendall(data[:size])
                 data, first = data[size:], False
         except OSError:
             for end in (source, to):

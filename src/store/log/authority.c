@@ -342,8 +342,15 @@ static hd_status be_patient(log_authority *s, hd_status status) {
     return wait ? HD_OK : status;
 }
 
+/* From now on a server that is silent is not asked again: hd_close returns within a bounded time. */
+static void leave(log_authority *s) {
+    atomic_store(&s->client.store->leaving, true);
+    if (s->writer) writer_leave(s->writer);
+}
+
 static hd_status poll_once(authority *a) {
     log_authority *s = self(a);
+    if (a->replica->leaving) leave(s);
     bool outcomes;
     uint64_t written;
     wake_take(&s->wake, s->client.position, &outcomes, &written);

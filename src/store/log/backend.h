@@ -46,6 +46,7 @@
 #include "store/log/doc_name.h"
 #include <heddle/store.h>
 #include <assert.h>
+#include <stdatomic.h>
 
 struct log_backend;
 
@@ -75,6 +76,9 @@ typedef struct log_store {
     /* begin_write returns HD_BUSY at once where it would have to wait for another writer. Only the
      * writer changes this, for the length of a turn. */
     bool impatient;
+    /* The runtime is being closed. If a server does not answer for too long then, nothing more is tried on this
+     * connection. The runtime's thread writes this, and the writer's reads it. */
+    atomic_bool leaving;
     /* The writer has no thread and never waits: each poll of the runtime does one step of its work. Set by the
      * backend in open(); for simulations, in which one thread has everything happen in an order of its choice. */
     bool stepped;

@@ -692,6 +692,8 @@ void writer_report(writer *w, uint64_t seen) {
     if (asleep) writer_start(w);
 }
 
+void writer_leave(writer *w) { atomic_store(&w->store->leaving, true); }
+
 uint64_t writer_present_until(writer *w) {
     pthread_mutex_lock(&w->lock);
     uint64_t until = w->present_ns;

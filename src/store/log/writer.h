@@ -45,6 +45,8 @@ outcome *writer_take(writer *w, uint64_t seen, uint64_t *folded, uint64_t *heard
 /* The runtime has delivered everything up to row `seen`. The writer notes that in the runtime's row of `reader`, with
  * the next commit or after about a second. */
 void writer_report(writer *w, uint64_t seen);
+/* The runtime is being closed: log_store.leaving. */
+void writer_leave(writer *w);
 /* Nothing is queued or under way. */
 bool writer_idle(writer *w);
 fold_counts writer_folds(writer *w);

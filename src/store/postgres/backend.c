@@ -42,6 +42,7 @@ static hd_status connect(pg_store *s, const char *name, const hd_options *option
     set_channel(s, address.schema);
     url_fini(&address, &s->base.env);
     c->soft = options->durability == HD_DURABILITY_NORMAL;
+    c->leaving = &s->base.leaving;
     c->channel = role == LOG_WRITING ? NULL : s->channel;
     status = conn_open(c, name, &s->base.env, error);
     if (status || role == LOG_READING) return status;

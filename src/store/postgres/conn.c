@@ -16,7 +16,8 @@ enum {
     QUEUE_BYTES = 1 << 20,
     CONNECT_MS = 5000,   /* for the first connection */
     RECONNECT_MS = 1000, /* for the attempt to come back */
-    CONN_RETRY_MS = 100
+    CONN_RETRY_MS = 100,
+    GLANCE_MS = 1000 /* how often a wait for an answer looks at the clock */
 };
 
 /* ---- Failures ------------------------------------------------------------------------------ */
@@ -142,10 +143,51 @@ static void lose(conn *c) {
     memset(c->prepared, 0, sizeof c->prepared);
     memset(c->fresh, 0, sizeof c->fresh);
     c->queued = c->syncs = 0;
-    c->begun = false;
+    c->begun = c->slow = false;
 }
 
 static bool is_lost(const conn *c) { return c->pq.PQstatus(c->c) == CONNECTION_BAD; }
+
+/* ---- Answers -------------------------------------------------------------------------------- */
+
+static bool is_leaving(const conn *c) { return c->leaving && atomic_load(c->leaving); }
+
+static void fail_by_silence(conn *c) {
+    c->silent = true;
+    fail(c, HD_BUSY, "the server does not answer");
+}
+
+/* Waits until the socket can be read, or written if not all has been sent. False: the server is silent. This process may
+ * have been stopped, not the server: so the last look is at the socket, not at the clock. */
+static bool wait_for_socket(conn *c, bool unsent) {
+    uint64_t began = env_now_ns(c->env), most = c->url.answer_s * UINT64_C(1000000000);
+    struct pollfd p = { c->pq.PQsocket(c->c), (short)(unsent ? POLLIN | POLLOUT : POLLIN), 0 };
+    while (poll(&p, 1, GLANCE_MS) <= 0) {
+        bool bounded = most && (!c->slow || is_leaving(c));
+        if (bounded && env_now_ns(c->env) - began >= most) return poll(&p, 1, 0) > 0;
+    }
+    return true;
+}
+
+static bool is_readable(const conn *c) {
+    struct pollfd p = { c->pq.PQsocket(c->c), POLLIN, 0 };
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Waits until PQgetResult does not block: it has a result, or tells why there is none. False: the server is silent.
+ * With TLS libpq may hold the end of a record that did not fit into its buffer, which the socket does not show. That is
+ * less than the buffer has room for, so reading once more takes it. */
+static bool wait_for_answer(conn *c) {
+    while (c->pq.PQisBusy(c->c)) {
+        int unsent = c->pq.PQflush(c->c);
+        if (unsent < 0) return true;
+        if (!wait_for_socket(c, unsent > 0)) return fail_by_silence(c), false;
+        if (!c->pq.PQconsumeInput(c->c)) return true;
+        if (!c->pq.PQisBusy(c->c) || is_readable(c)) continue;
+        if (!c->pq.PQconsumeInput(c->c)) return true;
+    }
+    return true;
+}
 
 /* ---- Connecting ---------------------------------------------------------------------------- */
 
@@ -181,12 +223,26 @@ static bool finish_connecting(conn *c, int ms) {
         if (what == PGRES_POLLING_OK) return true;
         if (what == PGRES_POLLING_FAILED) return false;
     }
-    fail(c, HD_BUSY, "the server does not answer");
+    fail_by_silence(c);
     return false;
 }
 
+/* The last result; NULL: it could not be sent, or the server is silent. */
+static PGresult *exec_last(conn *c, const char *sql) {
+    PGresult *last = NULL;
+    if (!c->pq.PQsendQuery(c->c, sql)) return NULL;
+    for (;;) {
+        bool answered = wait_for_answer(c);
+        PGresult *r = answered ? c->pq.PQgetResult(c->c) : NULL;
+        if (r || !answered) c->pq.PQclear(last);
+        if (!answered) return lose(c), NULL;
+        if (!r) return last;
+        last = r;
+    }
+}
+
 PGresult *conn_exec(conn *c, const char *sql) {
-    PGresult *r = c->pq.PQexec(c->c, sql);
+    PGresult *r = exec_last(c, sql);
     ExecStatusType got = c->pq.PQresultStatus(r);
     if (got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK) return r;
     if (r && !is_lost(c)) fail_by(c, r);
@@ -194,17 +250,27 @@ PGresult *conn_exec(conn *c, const char *sql) {
     return NULL;
 }
 
-/* A standby refuses LISTEN, and other databases do not know it: the runtime then reads the log from time to time. */
-static bool listen_if_possible(conn *c) {
-    char sql[64];
-    if (!c->channel) return true;
-    snprintf(sql, sizeof sql, "listen %s", c->channel);
+/* False: the connection is lost. If the server refuses it, that is all right. */
+static bool exec_if_possible(conn *c, const char *sql) {
     PGresult *r = conn_exec(c, sql);
     c->pq.PQclear(r);
     if (r || is_lost(c)) return r != NULL;
     c->broken = false;
     c->failure = HD_OK;
     return true;
+}
+
+/* A standby refuses LISTEN, and other databases do not know it: the runtime then reads the log from time to time. */
+static bool listen_if_possible(conn *c) {
+    char sql[64];
+    snprintf(sql, sizeof sql, "listen %s", c->channel ? c->channel : "");
+    return !c->channel || exec_if_possible(c, sql);
+}
+
+/* A connection that was given up because of a statement that takes too long: the server looks whether its client is
+ * there, and ends the statement. Otherwise such statements would gather until there are too many connections. */
+static bool check_client_if_possible(conn *c) {
+    return exec_if_possible(c, "set client_connection_check_interval to '10s'");
 }
 
 /* What every connection begins with. The server keeps the plan of a prepared statement. One that is made while the log
@@ -225,7 +291,8 @@ static bool set_up(conn *c) {
     PGresult *r = conn_exec(c, sql);
     if (r) snprintf(c->waits, sizeof c->waits, "%s", word_at(c, r, 0, 0));
     c->pq.PQclear(r);
-    return r && listen_if_possible(c) && c->pq.PQenterPipelineMode(c->c);
+    return r && check_client_if_possible(c) && listen_if_possible(c) &&
+           c->pq.PQenterPipelineMode(c->c);
 }
 
 static hd_status connect_within(conn *c, int ms) {
@@ -239,7 +306,7 @@ static hd_status connect_within(conn *c, int ms) {
     c->pq.PQsetErrorVerbosity(c->c, PQERRORS_VERBOSE);
     bool connected = finish_connecting(c, ms);
     c->pq.PQsetErrorVerbosity(c->c, PQERRORS_DEFAULT);
-    if (connected && set_up(c)) return HD_OK;
+    if (connected && !c->pq.PQsetnonblocking(c->c, 1) && set_up(c)) return c->silent = false, HD_OK;
     if (!connected) fail_to_connect(c);
     lose(c);
     return c->failure;
@@ -250,7 +317,8 @@ static hd_status ensure(conn *c) {
     if (c->c && !c->broken) return HD_OK;
     if (c->broken && c->mode != CONN_FREE) return c->failure ? c->failure : HD_BUSY;
     if (c->c) return c->broken = false, c->failure = HD_OK;
-    if (env_now_ns(c->env) < c->retry_ns) return c->failure = HD_BUSY;
+    if (env_now_ns(c->env) < c->retry_ns || (c->silent && is_leaving(c)))
+        return c->failure = HD_BUSY;
     c->broken = false;
     return connect_within(c, RECONNECT_MS);
 }
@@ -368,6 +436,7 @@ static hd_status send(conn *c, pg_sql which, const conn_args *a) {
         return c->failure;
     }
     c->queued++;
+    c->slow = c->slow || pg_statements[which].slow;
     c->statements++;
     for (int i = 0; i < a->count; i++) c->bytes += (size_t)a->lengths[i];
     return HD_OK;
@@ -504,8 +573,10 @@ hd_status conn_wait(conn *c) {
     hd_status before = c->failure;
     c->failure = HD_OK;
     int nulls = 0;
-    while (c->syncs && !is_lost(c) && take_next(c, c->syncs == 1, &nulls)) continue;
+    while (c->syncs && !is_lost(c) && wait_for_answer(c) && take_next(c, c->syncs == 1, &nulls))
+        continue;
     if (c->syncs) lose(c);
+    c->slow = false;
     pass_on_notifications(c);
     forget_fresh(c);
     if (!c->failure) c->failure = before;

@@ -13,7 +13,11 @@
  * nothing was appended in between.
  *
  * When the connection is lost, what is under way fails with HD_BUSY, and so does everything until the
- * transaction is rolled back. The next one connects again, at most once in CONN_RETRY_MS. */
+ * transaction is rolled back. The next one connects again, at most once in CONN_RETRY_MS.
+ *
+ * A connection is lost, too, if the server is silent: while an answer is waited for, nothing could be read or written
+ * for as long as the address says (url.answer_s). For statements that may take long (pg_statement.slow) that holds only
+ * while the runtime is being closed. */
 #ifndef STORE_POSTGRES_CONN_H
 #define STORE_POSTGRES_CONN_H
 
@@ -31,11 +35,12 @@ typedef struct conn {
     pq pq;
     const hd_env *env; /* the store's */
     url url;
-    PGconn *c;           /* NULL: not connected */
-    bool soft;           /* commits do not wait for the disk: HD_DURABILITY_NORMAL */
-    char waits[16];      /* synchronous_commit, as the server or its administrator has set it */
-    const char *channel; /* what to LISTEN to; NULL: nothing. Borrowed */
-    uint64_t heard;      /* the last row that a notification has named */
+    PGconn *c;      /* NULL: not connected */
+    bool soft;      /* commits do not wait for the disk: HD_DURABILITY_NORMAL */
+    char waits[16]; /* synchronous_commit, as the server or its administrator has set it */
+    const atomic_bool *leaving; /* log_store.leaving; NULL: never. Borrowed */
+    const char *channel;        /* what to LISTEN to; NULL: nothing. Borrowed */
+    uint64_t heard;             /* the last row that a notification has named */
     int heard_fd; /* a bell, rung when `heard` grew while a statement was waited for; -1: none */
     bool prepared[PG_SQL_COUNT_];
     bool fresh[PG_SQL_COUNT_];     /* prepared since results were last waited for */
@@ -43,6 +48,9 @@ typedef struct conn {
     conn_mode mode;
     bool begun;  /* the server has a transaction, or will have with what is queued */
     bool broken; /* the connection was lost, or a statement failed, in the present transaction */
+    bool slow;   /* a statement that was sent since results were last waited for may take long */
+    bool
+        silent; /* the last connection, or attempt to connect, was given up since the server was silent */
     unsigned queued; /* statements since the last sync */
     size_t bytes;    /* of their parameters */
     unsigned syncs;  /* sent, and not heard of */

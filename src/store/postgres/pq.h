@@ -31,7 +31,9 @@
     X(PQnoticeProcessor, PQsetNoticeProcessor, (PGconn *, PQnoticeProcessor, void *))              \
     X(char *, PQescapeIdentifier, (PGconn *, const char *, size_t))                                \
     X(void, PQfreemem, (void *))                                                                   \
-    X(PGresult *, PQexec, (PGconn *, const char *))                                                \
+    X(int, PQsendQuery, (PGconn *, const char *))                                                  \
+    X(int, PQsetnonblocking, (PGconn *, int))                                                      \
+    X(int, PQflush, (PGconn *))                                                                    \
     X(int, PQenterPipelineMode, (PGconn *))                                                        \
     X(int, PQexitPipelineMode, (PGconn *))                                                         \
     X(int, PQpipelineSync, (PGconn *))                                                             \

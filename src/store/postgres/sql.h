@@ -5,6 +5,8 @@
 #ifndef STORE_POSTGRES_SQL_H
 #define STORE_POSTGRES_SQL_H
 
+#include <stdbool.h>
+
 typedef enum pg_sql {
     PG_BEGIN_READ,
     PG_BEGIN_SOFT,
@@ -70,6 +72,7 @@ typedef enum pg_sql {
 typedef struct pg_statement {
     const char *text;
     const char *types;
+    bool slow; /* it looks at more of the store the larger that is: its answer may take long */
 } pg_statement;
 
 extern const pg_statement pg_statements[PG_SQL_COUNT_];

@@ -140,6 +140,22 @@ static hd_status take_schema(url *u, span p, hd_error *error) {
     return HD_USAGE;
 }
 
+static hd_status take_answer_timeout(url *u, span p, hd_error *error) {
+    uint32_t seconds = 0;
+    size_t i = strlen("answer_timeout=");
+    bool good = i < p.length;
+    for (; good && i < p.length; i++) {
+        good = isdigit((unsigned char)p.at[i]);
+        seconds = seconds * 10 + (uint32_t)(p.at[i] - '0');
+        good = good && seconds <= URL_ANSWER_MAX_S;
+    }
+    u->answer_s = seconds;
+    if (good) return HD_OK;
+    env_error(error, HD_USAGE, "%s: answer_timeout is a number of seconds, at most %d", u->shown,
+              URL_ANSWER_MAX_S);
+    return HD_USAGE;
+}
+
 static hd_status split(url *u, const char *name, hd_error *error) {
     writing w = { u->text, u->size, 0 };
     const char *query = name + strcspn(name, "?");
@@ -150,6 +166,10 @@ static hd_status split(url *u, const char *name, hd_error *error) {
     while (!status && next_parameter(&query, &p)) {
         if (is_named(p, "schema")) {
             status = take_schema(u, p, error);
+            continue;
+        }
+        if (is_named(p, "answer_timeout")) {
+            status = take_answer_timeout(u, p, error);
             continue;
         }
         put(&w, &mark, 1);
@@ -169,7 +189,7 @@ static hd_status refuse_password(const url *u, const char *name, hd_error *error
 }
 
 hd_status url_init(url *u, const char *name, const hd_env *env, hd_error *error) {
-    *u = (url){ .size = strlen(name) + 1, .schema = "heddle" };
+    *u = (url){ .size = strlen(name) + 1, .schema = "heddle", .answer_s = URL_ANSWER_S };
     url_show(name, u->shown, sizeof u->shown);
     if (refuse_password(u, name, error)) return HD_USAGE;
     u->text = env_new0(env, u->size);
