@@ -60,6 +60,7 @@ typedef struct log_authority {
     bool look_is_net;    /* that look is made only because a notification may be lost */
     uint64_t look_in_ns; /* after a write: how long until the next look, if there is one */
     bool follows;        /* has a row among the readers: pruning waits for us */
+    bool warned;         /* of the last attempt to register as a reader, which has failed */
     uint64_t reported;   /* the position that was last handed to the writer for that row */
     uint64_t report_ns;  /* when the next may be */
     uint64_t retry_ns;   /* the store could not be reached: when to try again; 0: it could */
@@ -429,8 +430,9 @@ static hd_status log_follow(authority *a, struct key *space) {
      * that were pruned before we looked. */
     if (!s->writer) return HD_OK;
     s->follows = !writer_do(s->writer, COMMAND_REGISTER, NULL);
-    if (!s->follows)
+    if (!s->follows && !s->warned)
         env_log(&s->env, HD_LOG_WARN, "%s: not registered as a reader", s->client.store->shown);
+    s->warned = !s->follows;
     return HD_OK;
 }
 
