@@ -216,6 +216,11 @@ static hd_status rise_or_stand_down(hd_engine *e) {
     return status;
 }
 
+static void leave(live *l) {
+    start_hand_on(l);
+    live_free(l);
+}
+
 void engine_leave_shard(shard *s) {
     hd_engine *e = s->e;
     s->runs = s->shall_rise = false;
@@ -227,7 +232,7 @@ void engine_leave_shard(shard *s) {
     schedule_fini(e, s);
     LIST_FOR_SAFE (n, &e->lives) {
         live *l = LIST_ENTRY(n, live, link);
-        if (l->shard == s) live_free(l);
+        if (l->shard == s) leave(l);
     }
 }
 
@@ -239,7 +244,7 @@ void engine_stand_down(hd_engine *e) {
     }
     schedule_fini(e, NULL);
     keep_fini(e);
-    while (!list_empty(&e->lives)) live_free(LIST_ENTRY(list_first(&e->lives), live, link));
+    while (!list_empty(&e->lives)) leave(LIST_ENTRY(list_first(&e->lives), live, link));
     away_fini(e);
     assert(!e->changed.count && !e->late && !e->stats.open && !e->ready_count);
     assert(!binheap_count(&e->timers) && !binheap_count(&e->alarms));

@@ -456,6 +456,9 @@ hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input
                       const char *line_name);
 /* Runs the first walk of an instance whose document says `record`. */
 hd_status start_walk(live *l, hd_value record, hd_error *error);
+/* The engine leaves the instance to the one that runs its shard next. If its start is not stored, and the store refuses
+ * the commit that was to store it, the start is stored by a commit of its own. */
+void start_hand_on(live *l);
 /* Whether one of the first `number` starts with a key is not stored yet. */
 bool start_is_pending(const hd_engine *e, uint64_t number);
 /* The engine is closed: its runtime goes on with starts that are not stored yet. */

@@ -170,7 +170,7 @@ static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value 
     return status;
 }
 
-/* ---- a start with a key, in a commit of its own
+/* ---- a start with a key, or one that an engine hands on, in a commit of its own
  *
  * The commit claims one thing, that the document is absent. If the store refuses the claim, the start is tried again.
  * Then the document is there (HD_EXISTS): another program has started the instance, which is that of this start, too.
@@ -194,7 +194,10 @@ static void free_keyed(keyed_start *k) {
 static hd_status write_keyed(hd_tx *tx, void *ctx) {
     const keyed_start *k = ctx;
     tx->class = HD_COMMIT_EVENT;
-    return write_record(tx, (hd_cell){ k->doc }, k->record, true);
+    hd_status status = write_record(tx, (hd_cell){ k->doc }, k->record, true);
+    /* If the document was written by a commit of this runtime that has no verdict yet, the store may refuse that
+     * commit: then the instance does not exist, so its verdict is waited for. */
+    return status == HD_EXISTS && replica_top(&k->rt->r, k->doc) ? HD_BUSY : status;
 }
 
 /* HD_EXISTS is no refusal of this start. The next sync returns any other one. */
@@ -217,6 +220,14 @@ static hd_status commit_keyed(hd_engine *e, const char *id, hd_value record) {
     hd_status status = hd_transact_later(e->rt, write_keyed, k, keyed_settled, k);
     if (status) free_keyed(k);
     return status;
+}
+
+void start_hand_on(live *l) {
+    hd_engine *e = l->e;
+    if (e->closing || !hd_value_exists(l->record)) return;
+    if (hd_value_exists(hd_value_at(l->record, "parent"))) return; /* its parent begins it again */
+    hd_status status = commit_keyed(e, l->id, l->record);
+    if (status) runtime_refused(e->rt, (hd_cell){ 0 }, status);
 }
 
 bool start_is_pending(const hd_engine *e, uint64_t number) {

@@ -272,6 +272,45 @@ static void an_engine_does_not_read_through_a_commit_in_doubt(void **state) {
     }
 }
 
+static void pass_both(crew *c, uint32_t times, uint64_t ms) {
+    while (times-- > 0) {
+        sim_service_advance_ms(c->service, ms);
+        pass(c, 1, ms);
+        (void)hd_runtime_pump(c->rt[1]);
+    }
+}
+
+/* An engine starts instances while it is cut off, and another one takes its lease before they are stored. The store
+ * refuses the commit with the starts, and they are stored all the same: the other engine runs the instances. */
+static void a_start_survives_the_loss_of_the_lease(void **state) {
+    crew c;
+    hd_engine *other;
+    hd_error error;
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_engine_stats stats;
+    open_crew(&c, 1, true);
+    assert_int_equal(hd_workflow_start(c.engine, "flow", hd_object(), NULL, id), HD_OK);
+    pass(&c, 40, 100); /* it is over, and the engine has loaded the workflow */
+    assert_int_equal(hd_engine_open(c.rt[1], NULL, &other, &error), HD_OK);
+    hd_action_spec spec = { .name = "take", .fn = take, .ctx = c.rt[1], .transaction = true };
+    assert_int_equal(hd_action_register(other, &spec), HD_OK);
+    pass_both(&c, 10, 100);
+    assert_true(hd_engine_is_active(c.engine));
+    sim_service_set_line(c.service, 0, SIM_CUT);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hd_workflow_start(c.engine, "flow", hd_object(), NULL, id), HD_OK);
+    pass_both(&c, 60, 100);
+    assert_false(hd_engine_is_active(c.engine));
+    assert_true(hd_engine_is_active(other));
+    sim_service_set_line(c.service, 0, SIM_UP);
+    pass_both(&c, 60, 100);
+    assert_int_equal(hd_runtime_sync(c.rt[0]), HD_OK);
+    hd_engine_stat(other, &stats);
+    assert_int_equal(stats.finished, 2);
+    assert_int_equal(count_taken(c.rt[1]), 6);
+    close_crew(&c);
+}
+
 /* ---- Waiting for an instance while the service is away */
 
 typedef struct repair {
@@ -376,6 +415,7 @@ int main(void) {
         cmocka_unit_test(an_answer_loses_no_race),
         cmocka_unit_test(nothing_is_read_through_a_commit_that_a_reload_has_brought),
         cmocka_unit_test(an_engine_does_not_read_through_a_commit_in_doubt),
+        cmocka_unit_test(a_start_survives_the_loss_of_the_lease),
         cmocka_unit_test(a_wait_that_begins_while_the_service_is_away_goes_on),
 #ifndef NDEBUG
         cmocka_unit_test(every_mutant_is_found),
