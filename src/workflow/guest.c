@@ -391,6 +391,8 @@ static hd_status open_guests(hd_engine *e) {
     all->tasks = away_documents(e, session);
     if (e->shard_count > 1) all->single = engine_document(e, TASKS_PREFIX, session);
     e->guests = all;
+    e->overheard =
+        true; /* an engine may have written steps before this one listened: shard_count has changed */
     if (all->announcement && all->tasks) return inbox_listen(e);
     guest_fini(e);
     return HD_NOMEM;
