@@ -83,7 +83,8 @@ static ev f_len(world *w, ev self, const ev *a, const call *c) {
     if (n >= 0) return ev_int(n);
     if (a[0].kind == EV_RANGE)
         return raise_f(w, CLASS_OverflowError, "Python int too large to convert to C ssize_t");
-    return raise_f(w, CLASS_TypeError, "object of type '%s' has no len()", type_name(w, a[0]));
+    return raise_f(w, CLASS_TypeError, "object of type '%s' has no len()",
+                   type_name_whole(w, a[0]));
 }
 
 static ev f_callable(world *w, ev self, const ev *a, const call *c) {

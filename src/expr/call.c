@@ -142,7 +142,7 @@ bool call_only_names(world *w, const call *c, const char *function_, const char 
 }
 
 bool arg_int(world *w, ev v, int64_t *out) {
-    if (ev_is_int(v)) return *out = v.i, true;
+    if (ev_is_int(ev_bare(v))) return *out = ev_bare(v).i, true;
     raise_f(w, CLASS_TypeError, "'%s' object cannot be interpreted as an integer", type_name(w, v));
     return false;
 }

@@ -207,6 +207,13 @@ static inline ev ev_bare(ev v) {
     return v.kind == EV_ENUM && (v.o->flags & OBJ_BARE) ? v.enumer->value : v;
 }
 
+/* What loops, subscripts, `in` and len() see of a member of a StrEnum and the like: its text. Others stay themselves, so
+ * that complaints name their class. */
+static inline ev ev_bare_text(ev v) {
+    ev bare = ev_bare(v);
+    return bare.kind == EV_STR ? bare : v;
+}
+
 static inline bool text_is_wide(const text *t) { return t->head.flags & OBJ_WIDE; }
 static inline const uint8_t *text_narrow(const text *t) { return (const uint8_t *)t->data; }
 static inline uint32_t text_at(const text *t, size_t i) {

@@ -21,6 +21,7 @@ static const dict *dict_under(world *w, ev v) {
 }
 
 int64_t ev_length(world *w, ev v) {
+    v = ev_bare_text(v);
     if (!world_need(w, v)) return -1;
     switch (v.kind) {
     case EV_STR:
@@ -49,8 +50,15 @@ ev sequence_at(world *w, ev v, uint64_t i) {
 
 static bool is_sequence(ev v) { return v.kind >= EV_STR && v.kind <= EV_RANGE; }
 
+bool ev_is_iterable(ev v) {
+    v = ev_bare_text(v);
+    return is_sequence(v) || v.kind == EV_LIST || v.kind == EV_DICT || v.kind == EV_SET ||
+           v.kind == EV_VIEW || v.kind == EV_ITER;
+}
+
 ev iter_of(world *w, ev v) {
     if (v.kind == EV_ITER) return v;
+    v = ev_bare_text(v);
     if (!world_need(w, v)) return ev_fail();
     if (is_sequence(v) || v.kind == EV_LIST) return iter_new(w, ITER_SEQUENCE, v, ev_none());
     if (v.kind == EV_DICT || v.kind == EV_SET || v.kind == EV_VIEW) {
@@ -58,14 +66,15 @@ ev iter_of(world *w, ev v) {
         if (!ev_failed(it)) it.iter->end = ev_length(w, v);
         return it;
     }
-    return raise_f(w, CLASS_TypeError, "'%s' object is not iterable", type_name_iterated(w, v));
+    return raise_f(w, CLASS_TypeError, "'%s' object is not iterable", type_name_whole(w, v));
 }
 
 ev iter_back(world *w, ev v) {
+    v = ev_bare_text(v);
     if (!world_need(w, v)) return ev_fail();
     bool dicts = v.kind == EV_DICT || v.kind == EV_VIEW;
     if (!is_sequence(v) && v.kind != EV_LIST && !dicts)
-        return raise_f(w, CLASS_TypeError, "'%s' object is not reversible", type_name(w, v));
+        return raise_f(w, CLASS_TypeError, "'%s' object is not reversible", type_name_whole(w, v));
     ev it = iter_new(w, dicts ? ITER_DICT_BACK : ITER_BACK, v, ev_none());
     if (ev_failed(it)) return it;
     it.iter->end = ev_length(w, v);
@@ -224,6 +233,7 @@ ev iter_list(world *w, ev v) {
 /* ---- in ---------------------------------------------------------------------------------- */
 
 static int contains_text(world *w, ev container, ev v) {
+    v = ev_bare_text(v);
     if (v.kind != EV_STR) {
         raise_f(w, CLASS_TypeError, "'in <string>' requires string as left operand, not %s",
                 type_name(w, v));
@@ -299,6 +309,7 @@ static int contains_view(world *w, const view *s, ev v) {
 }
 
 int ev_contains(world *w, ev container, ev v) {
+    container = ev_bare_text(container);
     if (!world_need(w, container)) return -1;
     switch (container.kind) {
     case EV_STR: return contains_text(w, container, v);
@@ -319,7 +330,7 @@ int ev_contains(world *w, ev container, ev v) {
     case EV_ITER: return contains_by_walk(w, container, v);
     default:
         raise_f(w, CLASS_TypeError, "argument of type '%s' is not iterable",
-                type_name(w, container));
+                type_name_whole(w, container));
         return -1;
     }
 }

@@ -5,6 +5,7 @@
 #include "expr/compare.h"
 #include "expr/plist.h"
 
+bool ev_is_iterable(ev v);
 ev iter_new(world *w, iter_what what, ev a, ev b);
 /* iter(v); v itself if it is an iterator. TypeError "'int' object is not iterable". */
 ev iter_of(world *w, ev v);

@@ -83,16 +83,10 @@ static ev build_dict(world *w, const ev *items, uint32_t pairs) {
     return out;
 }
 
-static bool is_iterable(ev v) {
-    return (v.kind >= EV_STR && v.kind <= EV_RANGE) || v.kind == EV_LIST || v.kind == EV_DICT ||
-           v.kind == EV_SET || v.kind == EV_VIEW || v.kind == EV_ITER;
-}
-
 /* [*v, ...] */
 static bool extend(world *w, ev l, ev v) {
-    if (is_iterable(v)) return list_extend(w, l.list, v);
-    raise_f(w, CLASS_TypeError, "Value after * must be an iterable, not %s",
-            type_name_iterated(w, v));
+    if (ev_is_iterable(v)) return list_extend(w, l.list, v);
+    raise_f(w, CLASS_TypeError, "Value after * must be an iterable, not %s", type_name_whole(w, v));
     return false;
 }
 
@@ -105,9 +99,9 @@ static bool merge(world *w, ev d, ev v) {
 
 /* The elements, last first, from `at` on. */
 static bool unpack(world *w, ev v, uint32_t count, ev *at) {
-    if (!is_iterable(v))
+    if (!ev_is_iterable(v))
         return raise_f(w, CLASS_TypeError, "cannot unpack non-iterable %s object",
-                       type_name_iterated(w, v)),
+                       type_name_whole(w, v)),
                false;
     ev it = iter_of(w, v), extra;
     if (ev_failed(it)) return false;
@@ -127,9 +121,9 @@ static bool unpack(world *w, ev v, uint32_t count, ev *at) {
 
 /* before, *rest, after: last first. */
 static bool unpack_rest(world *w, ev v, uint32_t before, uint32_t after, ev *at) {
-    if (!is_iterable(v))
+    if (!ev_is_iterable(v))
         return raise_f(w, CLASS_TypeError, "cannot unpack non-iterable %s object",
-                       type_name_iterated(w, v)),
+                       type_name_whole(w, v)),
                false;
     ev all = iter_list(w, v);
     if (ev_failed(all)) return false;
@@ -234,9 +228,9 @@ static const char *callee(machine *m, const insn *i, char out[160]) {
 /* *v in a call: stack has the list of arguments. */
 static bool star_args(machine *m, const insn *i, ev l, ev v) {
     char name[160];
-    if (is_iterable(v)) return list_extend(m->w, l.list, v);
+    if (ev_is_iterable(v)) return list_extend(m->w, l.list, v);
     raise_f(m->w, CLASS_TypeError, "%s() argument after * must be an iterable, not %s",
-            callee(m, i, name), type_name_iterated(m->w, v));
+            callee(m, i, name), type_name_whole(m->w, v));
     return false;
 }
 

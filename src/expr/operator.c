@@ -202,7 +202,7 @@ static bool update_from_dict(world *w, dict *d, const dict *from) {
 }
 
 static bool update_pair(world *w, dict *d, ev pair, uint32_t index) {
-    if (!ev_is_obj(pair) || pair.kind == EV_EXC || pair.kind == EV_RECORD || pair.kind == EV_ENUM) {
+    if (!ev_is_iterable(pair)) {
         raise_note_class(w, pair); /* by code of its class it may be a sequence */
         raise_f(w, CLASS_TypeError,
                 "cannot convert dictionary update sequence element #%u to a sequence", index);

@@ -18,9 +18,9 @@ const char *type_name(world *w, ev v) {
     return class_shown(class_of(w->classes, ev_class(v)));
 }
 
-const char *type_name_iterated(world *w, ev v) {
-    return ev_is_number(ev_bare(v)) ? class_shown(class_of(w->classes, ev_class(v)))
-                                    : type_name(w, v);
+const char *type_name_whole(world *w, ev v) {
+    return ev_bare(v).kind != v.kind ? class_shown(class_of(w->classes, ev_class(v)))
+                                     : type_name(w, v);
 }
 
 ev exc_new(world *w, uint32_t class_, ev args) {

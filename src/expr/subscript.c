@@ -37,12 +37,15 @@ static bool is_indexed(ev v) {
 }
 
 ev item_get(world *w, ev v, ev index) {
+    v = ev_bare_text(v);
     if (!world_need(w, v)) return ev_fail();
     if (v.kind == EV_DICT) return entry_get(w, v, index);
     if (v.kind == EV_TYPE) return raise_f(w, CLASS_Unsupported, "subscripts of types");
     if (!is_indexed(v))
-        return raise_f(w, CLASS_TypeError, "'%s' object is not subscriptable", type_name(w, v));
-    if (!ev_is_int(index)) return refuse_index(w, v, index);
+        return raise_f(w, CLASS_TypeError, "'%s' object is not subscriptable",
+                       type_name_whole(w, v));
+    if (!ev_is_int(ev_bare(index))) return refuse_index(w, v, index);
+    index = ev_bare(index);
     uint64_t count = v.kind == EV_RANGE ? v.range->count : (uint64_t)ev_length(w, v);
     uint64_t i = index.i < 0 ? (uint64_t)index.i + count : (uint64_t)index.i;
     if (index.i < 0 ? (uint64_t) - (index.i + 1) >= count : i >= count) return refuse_range(w, v);
@@ -51,10 +54,11 @@ ev item_get(world *w, ev v, ev index) {
 
 /* The index into a list that is to be changed. */
 static bool list_place(world *w, ev v, ev index, uint32_t *out) {
-    if (!ev_is_int(index)) {
+    if (!ev_is_int(ev_bare(index))) {
         refuse_index(w, v, index);
         return false;
     }
+    index = ev_bare(index);
     int64_t i = index.i < 0 ? index.i + v.list->count : index.i;
     if (i < 0 || i >= v.list->count) {
         raise_f(w, CLASS_IndexError, "list assignment index out of range");
@@ -73,7 +77,8 @@ bool item_set(world *w, ev v, ev index, ev value) {
         plist_set(w, v.list, at, value);
         return true;
     }
-    raise_f(w, CLASS_TypeError, "'%s' object does not support item assignment", type_name(w, v));
+    raise_f(w, CLASS_TypeError, "'%s' object does not support item assignment",
+            type_name_whole(w, v));
     return false;
 }
 
@@ -84,7 +89,8 @@ static bool refuse_deletion(world *w, ev v, ev index) {
     index = ev_bare(index);
     raise_note_class(w, index); /* it may have an __index__ */
     const char *form = sequence && ev_is_int(index) ? "doesn't" : "does not";
-    raise_f(w, CLASS_TypeError, "'%s' object %s support item deletion", type_name(w, v), form);
+    raise_f(w, CLASS_TypeError, "'%s' object %s support item deletion", type_name_whole(w, v),
+            form);
     return false;
 }
 
@@ -110,7 +116,7 @@ typedef struct span {
 } span;
 
 static bool bound_of(world *w, ev v, int64_t *out) {
-    if (ev_is_int(v)) return *out = v.i, true;
+    if (ev_is_int(ev_bare(v))) return *out = ev_bare(v).i, true;
     raise_about(w, v, "slice indices must be integers or None or have an __index__ method");
     return false;
 }
@@ -194,10 +200,12 @@ static ev slice_items(world *w, ev v, const span *s) {
 
 ev slice_get(world *w, ev v, ev from, ev to, ev step) {
     span s;
+    v = ev_bare_text(v);
     if (!world_need(w, v)) return ev_fail();
     if (v.kind == EV_DICT) return raise_f(w, CLASS_TypeError, "unhashable type: 'slice'");
     if (!is_indexed(v))
-        return raise_f(w, CLASS_TypeError, "'%s' object is not subscriptable", type_name(w, v));
+        return raise_f(w, CLASS_TypeError, "'%s' object is not subscriptable",
+                       type_name_whole(w, v));
     int64_t count = ev_length(w, v);
     if (count < 0) return raise_int_overflow(w);
     if (!span_of(w, from, to, step, count, &s)) return ev_fail();
@@ -218,11 +226,6 @@ static bool set_stepped(world *w, plist *l, const span *s, ev items) {
     return true;
 }
 
-static bool is_iterable(ev v) {
-    return (v.kind >= EV_STR && v.kind <= EV_RANGE) || v.kind == EV_LIST || v.kind == EV_DICT ||
-           v.kind == EV_SET || v.kind == EV_VIEW || v.kind == EV_ITER;
-}
-
 bool slice_set(world *w, ev v, ev from, ev to, ev step, ev value) {
     span s;
     if (!world_need(w, v)) return false;
@@ -230,7 +233,7 @@ bool slice_set(world *w, ev v, ev from, ev to, ev step, ev value) {
     if (v.kind != EV_LIST) return item_set(w, v, ev_none(), value);
     if (!span_of(w, from, to, step, v.list->count, &s)) return false;
     bool plain = step.kind == EV_NONE || s.step == 1;
-    if (!is_iterable(value)) {
+    if (!ev_is_iterable(value)) {
         raise_about(w, value,
                     plain ? "can only assign an iterable"
                           : "must assign iterable to extended slice");

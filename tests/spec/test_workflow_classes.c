@@ -140,6 +140,19 @@ static void a_complaint_about_an_object_with_code_is_unsupported(void **state) {
     }
 }
 
+/* Loops, subscripts, `in` and len() see the text of a member of a StrEnum, and the number of a member of an IntEnum. */
+#define KIND "['const',{'$$enum':'shop:Kind','name':'B','value':'yz'}]"
+static void a_member_has_the_elements_of_its_value(void **state) {
+    run_with("{'name':'shop:Kind','kind':'enum','bare':true,'own_operators':true}",
+             "['list',['call','len',[" KIND "]],['call','list',[" KIND "]],['item'," KIND ",-1],"
+             "['slice'," KIND ",0,1,null],['cmp','y','in'," KIND "],['cmp'," KIND ",'in','xyz'],"
+             "['call','list',[['call','reversed',[" KIND "]]]]]");
+    assert_result("[2,[\"y\",\"z\"],\"z\",\"y\",true,true,[\"z\",\"y\"]]");
+    run_with("{'name':'shop:Rank','kind':'enum','bare':true,'own_operators':true}",
+             "['item',['list',4,5],['const',{'$$enum':'shop:Rank','name':'LOW','value':1}]]");
+    assert_result("5");
+}
+
 static void refused(const char *classes, const char *message) {
     static char json[1000];
     hd_error error = { 0 };
@@ -279,6 +292,7 @@ int main(void) {
         T(an_unknown_class_is_met),
         T(what_a_class_does_in_python_is_unsupported),
         T(a_complaint_about_an_object_with_code_is_unsupported),
+        T(a_member_has_the_elements_of_its_value),
         T(classes_that_cannot_be_are_refused),
         T(named_arguments_are_evaluated_in_order),
         T(an_ordered_barrier_keeps_what_came_before_the_failure),
