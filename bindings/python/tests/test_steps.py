@@ -205,6 +205,13 @@ async def price():
     ("p = await price()\ntry:\n    return p + 1\nexcept:\n    return 'hidden'", ""),
     ("return await asyncio.gather(self.part(), self.part(), return_exceptions=True)",
      "async def part(self):\n    p = await price()\n    return 1 if p else 2"),
+    ("p = await price()\ntry:\n    q = p + 1\nfinally:\n    return 'hidden'", ""),
+    ("p = await price()\ntry:\n    q = p + 1\nfinally:\n    await fail()", ""),
+    ("p = await price()\nfor i in range(3):\n    try:\n        q = p + 1\n    finally:\n        continue\nreturn 'hidden'", ""),
+    ("p = await price()\nwhile True:\n    try:\n        q = p + 1\n    finally:\n        try:\n            break\n        finally:\n            q = 2\nreturn 'hidden'", ""),
+    ("p = await price()\ntry:\n    try:\n        q = p + 1\n    finally:\n        await echo(q)\nexcept UnboundLocalError:\n    return 'hidden'", ""),
+    ("p = await price()\nasync with asyncio.timeout(5):\n    try:\n        q = p + 1\n    finally:\n        return 'hidden'", ""),
+    ("return await self.part()", "async def part(self):\n    p = await price()\n    try:\n        q = p + 1\n    finally:\n        return 'hidden'"),
 ])
 def test_nothing_hides_what_a_workflow_cannot_do(body, rest) -> None:
     with pytest.raises(heddle.Unsupported, match="the code of the class 'Decimal'"):

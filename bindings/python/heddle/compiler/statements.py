@@ -717,10 +717,31 @@ class Statements(Several):
         variable = self.branch_name()
         found = self.graph.handle(handler, node, f"{label}-failed", [{"as": variable}])
         self.graph.behind(found, "GUARD", 0)
-        caught, self.caught = self.caught, [*self.caught, variable]
+        self._clean_after(variable, clean, node, label)
+        self.graph.give(over)
+
+    def _clean_after(self, variable: str, clean: Callable[[], None], node: ast.AST, label: str) -> None:
+        """The block behind an exception, which is raised again. What the block raises, and a `return` or `break` in it, come
+        instead of the exception; but not of Unsupported, behind which the block may have gone wrong itself."""
+        outer, caught = self.graph.handler, self.caught
+        handler = Handler(outer)
+        self.graph.handler, self.caught = handler, [*caught, variable]
+        self.around.append(Cleanup(lambda: self._raise_unsupported(variable, node), outer, caught))
         clean()
-        self.caught = caught
+        self.graph.flush()
+        self.around.pop()
+        self.graph.handler, self.caught = outer, caught
         self._raise_node(["name", variable], node)
+        raised = self.branch_name()
+        found = self.graph.handle(handler, node, f"{label}-finally-failed", [{"as": raised}])
+        self.graph.behind(found, "GUARD", 0)
+        self._raise_node(["if", _is_unsupported(variable), ["name", variable], ["name", raised]], node)
+
+    def _raise_unsupported(self, variable: str, node: ast.AST) -> None:
+        spent = self._spent
+        over = self.skip(_is_unsupported(variable), False, node)
+        self._raise_node(["name", variable], node)
+        self._spent = spent
         self.graph.give(over)
 
     # ---- asyncio's blocks
@@ -771,6 +792,10 @@ def private_names(definition: Definition) -> set[str]:
 
 _NEW = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _LOOKS = frozenset({"len", "sum", "sorted", "list", "dict", "set", "tuple", "str", "repr", "max", "min", "any", "all"})
+
+
+def _is_unsupported(variable: str) -> Form:
+    return ["call", "isinstance", [["name", variable], ["type", "Unsupported"]]]
 
 
 def _made(form: Form) -> Form:
