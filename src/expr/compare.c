@@ -71,18 +71,39 @@ ev set_of_view(world *w, ev v) {
     return out;
 }
 
-int set_within(world *w, const dict *a, const dict *b) {
-    uint32_t at = 0;
-    if (a->count > b->count) return 0;
-    for (dict_entry *e; (e = dict_next(a, &at));) {
-        if (dict_find(w, b, e->key)) continue;
-        return raise_is_pending(w) ? -1 : 0;
-    }
-    return 1;
-}
-
 static bool is_set_like(ev v) {
     return v.kind == EV_SET || (v.kind == EV_VIEW && v.view->what != VIEW_VALUES);
+}
+
+static const dict *dict_under(world *w, ev v) {
+    ev under = v.kind == EV_VIEW ? v.view->of : v;
+    return world_need(w, under) ? under.dict : NULL;
+}
+
+int item_within(world *w, ev v, ev items) {
+    if (v.kind != EV_TUPLE || v.tuple->count != 2) return 0;
+    const dict *d = dict_under(w, items);
+    dict_entry *e = d ? dict_find(w, d, v.tuple->items[0]) : NULL;
+    if (!e) return !d || raise_is_pending(w) ? -1 : 0;
+    return ev_same(w, e->value, v.tuple->items[1]);
+}
+
+int set_within(world *w, ev a, ev b) {
+    const dict *all = dict_under(w, a), *in = dict_under(w, b);
+    uint32_t at = 0;
+    if (!all || !in) return -1;
+    if (all->count > in->count) return 0;
+    for (dict_entry *e; (e = dict_next(all, &at));) {
+        ev v = a.kind == EV_VIEW ? view_item(w, a.view->what, e) : e->key;
+        if (ev_failed(v)) return -1;
+        bool items = b.kind == EV_VIEW && b.view->what == VIEW_ITEMS;
+        int found = items                 ? item_within(w, v, b)
+                    : dict_find(w, in, v) ? 1
+                    : raise_is_pending(w) ? -1
+                                          : 0;
+        if (found != 1) return found;
+    }
+    return 1;
 }
 
 /* ---- Equality ---------------------------------------------------------------------------- */
@@ -131,11 +152,12 @@ static int equal_records(world *w, ev a, ev b) {
     return 1;
 }
 
+/* CPython asks a set for the elements of a view, never the other way. */
 static int equal_sets(world *w, ev a, ev b) {
-    a = set_of_view(w, a);
-    b = set_of_view(w, b);
-    if (ev_failed(a) || ev_failed(b)) return -1;
-    return equal_dicts(w, a.dict, b.dict);
+    const dict *x = dict_under(w, a), *y = dict_under(w, b);
+    if (!x || !y) return -1;
+    if (x->count != y->count) return 0;
+    return a.kind == EV_VIEW ? set_within(w, a, b) : set_within(w, b, a);
 }
 
 static int equal_objects(world *w, ev a, ev b) {
@@ -201,13 +223,11 @@ static int order_items(world *w, compare_op op, const ev *a, uint32_t a_count, c
 }
 
 static int order_sets(world *w, compare_op op, ev a, ev b) {
-    a = set_of_view(w, a);
-    b = set_of_view(w, b);
-    if (ev_failed(a) || ev_failed(b)) return -1;
+    const dict *x = dict_under(w, a), *y = dict_under(w, b);
+    if (!x || !y) return -1;
     bool strict = op == COMPARE_LT || op == COMPARE_GT;
-    if (strict && a.dict->count == b.dict->count) return 0;
-    return op == COMPARE_LT || op == COMPARE_LE ? set_within(w, a.dict, b.dict)
-                                                : set_within(w, b.dict, a.dict);
+    if (strict && x->count == y->count) return 0;
+    return op == COMPARE_LT || op == COMPARE_LE ? set_within(w, a, b) : set_within(w, b, a);
 }
 
 static int order_objects(world *w, compare_op op, ev a, ev b) {

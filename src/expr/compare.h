@@ -33,8 +33,10 @@ int ev_truth(world *w, ev v);
 
 /* A keys or items view as a set, anything else as it is. */
 ev set_of_view(world *w, ev v);
-/* Whether every element of a is in b; 1, 0, -1. */
-int set_within(world *w, const dict *a, const dict *b);
+/* Whether every element of a is in b; 1, 0, -1. Sets, and views of keys or items. */
+int set_within(world *w, ev a, ev b);
+/* Whether an items view has this element; 1, 0, -1. */
+int item_within(world *w, ev v, ev items);
 
 /* (key, value) of an entry, its key or its value. */
 ev view_item(world *w, uint32_t what, const dict_entry *e);

@@ -14,15 +14,6 @@ static ev dict_get(world *w, ev self, const ev *a, const call *c) {
     return raise_is_pending(w) ? ev_fail() : arg_given(a[1]) ? a[1] : ev_none();
 }
 
-static ev view_of(world *w, ev self, view_what what) {
-    view *v = world_object(w, EV_VIEW, sizeof *v);
-    if (!v) return ev_fail();
-    v->of = self;
-    v->what = what;
-    world_ref(self);
-    return ev_of(v);
-}
-
 static ev dict_keys(world *w, ev self, const ev *a, const call *c) {
     (void)a, (void)c;
     return view_of(w, self, VIEW_KEYS);
@@ -295,7 +286,7 @@ static ev set_isdisjoint(world *w, ev self, const ev *a, const call *c) {
 static ev set_issubset(world *w, ev self, const ev *a, const call *c) {
     ev other = set_from(w, a[0]);
     (void)c;
-    int answer = ev_failed(other) ? -1 : set_within(w, self.dict, other.dict);
+    int answer = ev_failed(other) ? -1 : set_within(w, self, other);
     return answer < 0 ? ev_fail() : ev_bool(answer);
 }
 

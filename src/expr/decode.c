@@ -270,10 +270,21 @@ static ev decode_enum(decoder *d, hd_value from) {
     return ev_of(e);
 }
 
+static ev decode_view(decoder *d, ev of, hd_value part) {
+    const char *what = hd_value_as_text(part, "");
+    if (of.kind != EV_DICT) return refuse(d, "a \"view\" is one of a dict");
+    return view_of(d->w, of,
+                   !strcmp(what, "keys")     ? VIEW_KEYS
+                   : !strcmp(what, "values") ? VIEW_VALUES
+                                             : VIEW_ITEMS);
+}
+
 static ev decode_ref(decoder *d, hd_value from) {
     int64_t n = hd_value_as_int(hd_value_at(from, "$ref"), 0);
     if (!d->find || n <= 0 || n > UINT32_MAX) return refuse(d, "\"$ref\" is a number of an object");
-    return d->find(d->ctx, d->w, (uint32_t)n);
+    ev object = d->find(d->ctx, d->w, (uint32_t)n);
+    hd_value part = hd_value_at(from, "view");
+    return ev_failed(object) || !hd_value_exists(part) ? object : decode_view(d, object, part);
 }
 
 static ev decode_type(decoder *d, hd_value from) {
@@ -332,7 +343,7 @@ static const form forms[] = {
       decode_error },
     { "$enum", HD_KIND_STRING, { "name", "value" }, NULL, false, decode_enum },
     { "$range", HD_KIND_ARRAY, { 0 }, NULL, false, decode_range },
-    { "$ref", HD_KIND_INT, { 0 }, NULL, false, decode_ref },
+    { "$ref", HD_KIND_INT, { 0 }, "view", false, decode_ref },
     { "$str", HD_KIND_ARRAY, { 0 }, NULL, false, decode_points },
     { "$type", HD_KIND_STRING, { "bases" }, NULL, false, decode_type },
     { "$set", HD_KIND_ARRAY, { 0 }, NULL, false, decode_set },

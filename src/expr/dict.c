@@ -10,6 +10,15 @@ ev dict_new(world *w, ev_kind kind) {
     return d ? ev_of(d) : ev_fail();
 }
 
+ev view_of(world *w, ev d, view_what what) {
+    view *v = world_object(w, EV_VIEW, sizeof *v);
+    if (!v) return ev_fail();
+    v->of = d;
+    v->what = what;
+    world_ref(d);
+    return ev_of(v);
+}
+
 ev record_new(world *w, uint32_t class_) {
     ev v = dict_new(w, EV_RECORD);
     if (!ev_failed(v)) v.o->class_ = (uint16_t)class_;

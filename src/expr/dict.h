@@ -8,6 +8,9 @@
 #include "expr/key.h"
 
 ev dict_new(world *w, ev_kind kind);
+
+/* d.keys(), d.values() or d.items(). */
+ev view_of(world *w, ev d, view_what what);
 ev record_new(world *w, uint32_t class_);
 
 /* The entry of a key, or NULL: not there. Where the key cannot be hashed NULL too, and the exception

@@ -247,6 +247,12 @@ static hd_value encode_content(encoder *e, ev v) {
     return out;
 }
 
+/* In an instance's document: the dict by its number, and what of it. */
+static hd_value encode_view(encoder *e, const view *v) {
+    static const char *const whats[] = { "keys", "values", "items" };
+    return hd_object_set(e->pool, encode(e, v->of), "view", hd_string(e->pool, whats[v->what]));
+}
+
 static hd_value encode(encoder *e, ev v) {
     switch (v.kind) {
     case EV_NONE: return hd_null();
@@ -269,6 +275,9 @@ static hd_value encode(encoder *e, ev v) {
     case EV_TUPLE:
     case EV_ENUM:
     case EV_EXC: return encode_content(e, v);
+    case EV_VIEW:
+        if (e->number) return encode_view(e, v.view);
+        /* fall through */
     default:
         raise_f(e->w, CLASS_TypeError, "a '%s' object cannot leave the workflow",
                 type_name(e->w, v));

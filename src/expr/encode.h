@@ -15,7 +15,7 @@
  *                                        instance's document "raised", the function and node that raised it
  *     enum                               {"$enum": "Color", "name": "RED", "value": 1}
  *     class                              {"$type": "int"}
- *     object by number                   {"$ref": 17}, see below
+ *     object by number                   {"$ref": 17}, see below; "view": "keys", "values" or "items" of that dict
  *
  * A class that is not known when it is decoded is made: a record that may have any attribute, a named tuple without
  * names, an exception below its "bases".

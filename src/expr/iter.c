@@ -292,15 +292,11 @@ static int contains_by_walk(world *w, ev container, ev v) {
     return 0;
 }
 
-static int contains_view(world *w, const view *s, ev v) {
+static int contains_view(world *w, ev container, ev v) {
+    const view *s = container.view;
     uint32_t at = 0;
     if (!world_need(w, s->of)) return -1;
-    if (s->what == VIEW_ITEMS) {
-        if (v.kind != EV_TUPLE || v.tuple->count != 2) return 0;
-        dict_entry *e = dict_find(w, s->of.dict, v.tuple->items[0]);
-        if (!e) return raise_is_pending(w) ? -1 : 0;
-        return ev_same(w, e->value, v.tuple->items[1]);
-    }
+    if (s->what == VIEW_ITEMS) return item_within(w, v, container);
     for (dict_entry *e; (e = dict_next(s->of.dict, &at));) {
         int same = ev_same(w, e->value, v);
         if (same) return same;
@@ -316,7 +312,7 @@ int ev_contains(world *w, ev container, ev v) {
     case EV_BYTES: return contains_byte(w, container, v);
     case EV_RANGE: return contains_range(w, container.range, v);
     case EV_VIEW:
-        if (container.view->what != VIEW_KEYS) return contains_view(w, container.view, v);
+        if (container.view->what != VIEW_KEYS) return contains_view(w, container, v);
         container = container.view->of;
         if (!world_need(w, container)) return -1;
         /* fall through */

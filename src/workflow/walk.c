@@ -194,14 +194,15 @@ static void loop_set(world *w, loop_state *l, ev over, ev source) {
 }
 
 /* Lists are iterated over as they are, by index: what the body appends is seen. Everything else is taken
- * as a list first; a dict or set that changes its size meanwhile is an error, as in CPython. */
+ * as a list first; a dict or set that changes its size meanwhile is an error, as in CPython. Of a view of a dict the keys
+ * are taken, and each value is read when its turn comes. */
 static bool loop_begin(strand *s, ev over) {
     assert(strand_node(s)->kind == NODE_LOOP_HEAD && !s->back);
     world *w = s->in->w;
     bool live = over.kind == EV_LIST || over.kind == EV_TUPLE || over.kind == EV_STR ||
                 over.kind == EV_RANGE;
-    bool sized = over.kind == EV_DICT || over.kind == EV_SET;
-    ev taken = live ? over : iter_list(w, over);
+    bool sized = over.kind == EV_DICT || over.kind == EV_SET || over.kind == EV_VIEW;
+    ev taken = live ? over : iter_list(w, over.kind == EV_VIEW ? over.view->of : over);
     if (ev_failed(taken)) return false;
     loop_state *l = loop_at(s->a, s->node);
     if (!l) {
@@ -218,6 +219,22 @@ static bool loop_begin(strand *s, ev over) {
 
 typedef enum turn { TURN_NEXT, TURN_OVER, TURN_RAISED } turn;
 
+/* What a loop over a dict, a set or a view of a dict has at this key. CPython would go on with what the body has put in
+ * the place of keys that it has removed. */
+static ev element_at(world *w, ev source, ev key) {
+    const dict *d = source.kind == EV_VIEW ? source.view->of.dict : source.dict;
+    const dict_entry *e = dict_find(w, d, key);
+    if (!e && !raise_is_pending(w))
+        return raise_f(w, CLASS_Unsupported, "keys that a loop replaces by others while it runs");
+    return e ? view_item(w, source.kind == EV_VIEW ? source.view->what : VIEW_KEYS, e) : ev_fail();
+}
+
+static turn end_of_loop(world *w, const loop_state *l) {
+    for (uint32_t i = 0; l->source.kind != EV_UNBOUND && i < l->over.list->count; i++)
+        if (ev_failed(element_at(w, l->source, l->over.list->items[i]))) return TURN_RAISED;
+    return TURN_OVER;
+}
+
 /* The next element of a for loop. */
 static turn loop_element(world *w, const loop_state *l, ev *out) {
     assert(!l->ended);
@@ -226,8 +243,9 @@ static turn loop_element(world *w, const loop_state *l, ev *out) {
                       l->source.kind == EV_SET ? "Set" : "dictionary");
         return TURN_RAISED;
     }
-    if ((int64_t)l->visit >= ev_length(w, l->over)) return TURN_OVER;
+    if ((int64_t)l->visit >= ev_length(w, l->over)) return end_of_loop(w, l);
     *out = sequence_at(w, l->over, l->visit);
+    if (l->source.kind != EV_UNBOUND) *out = element_at(w, l->source, *out);
     return ev_failed(*out) ? TURN_RAISED : TURN_NEXT;
 }
 

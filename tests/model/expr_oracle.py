@@ -11,6 +11,7 @@ differs, with the first differing cases on standard error.
 import base64
 import dataclasses
 import enum
+import gc
 import json
 import math
 import os
@@ -114,6 +115,8 @@ class Encoder:
             return out
         if isinstance(v, type):
             return {"$$type": v.__name__}
+        if type(v).__name__ in ("dict_keys", "dict_values", "dict_items"):
+            return {**self.slot(gc.get_referents(v)[0]), "view": type(v).__name__[5:]}
         self.strange += 1
         return "<cannot be encoded>"
 

@@ -269,6 +269,27 @@ def test_killed_everywhere_it_ends_in_the_same_way():
     assert resume_everywhere(chain(2, plus_one_in_a_thread), 0) == 4
 
 
+@heddle.action
+async def keep(x: list) -> list:
+    return x
+
+
+@heddle.workflow
+class Views(heddle.Workflow):
+    async def run(self) -> list:
+        d = {"a": [1], "b": [2]}
+        keys, out = d.keys(), []
+        for key, value in d.items():
+            d["b"] = await keep(value)
+            out.append([key, value, [*keys]])
+        return [*out, [await keep(value) for value in d.values()]]
+
+
+def test_views_of_a_dict_survive():
+    assert asyncio.run(Views().run()) == [["a", [1], ["a", "b"]], ["b", [1], ["a", "b"]], [[1], [1]]]
+    assert resume_everywhere(Views) == 8
+
+
 def test_no_time_passes_while_it_is_killed():
     assert resume_everywhere(Punctual, 1) == 2
 

@@ -341,9 +341,6 @@ class Statements(Several):
             return self._enumerated(node, call)
         if name in MAKES_ITERATOR or isinstance(call, ast.GeneratorExp):
             self._check_unchanged(node, call)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "values") \
-                and not call.args and self._may_change(node):
-            return self._view(node, call.func)
         return self.expr(call), self.target(node.target), []
 
     def _builtin_name(self, node: ast.expr) -> Optional[str]:
@@ -368,29 +365,6 @@ class Statements(Several):
         self.graph.do(["assign", (begin or 0) - 1, ["name", count]], node)
         return over, ["name", item], [["aug", "+", ["name", count], 1],
                                       ["assign", ["tuple", ["name", count], ["name", item]], self.target(node.target)]]
-
-    def _view(self, node: ast.For, view: ast.Attribute) -> tuple[Form, Form, list[Form]]:
-        """d.items() and d.values() of a dict that the body may change: each value is read when its turn comes."""
-        held = self.expr(view.value)
-        held = held if self.is_stable(held, ()) else self.keep(held, node)
-        self.graph.do(["expr", ["method", held, view.attr, []]], node)
-        self._temps += 1
-        key = f"%k{self._temps}"
-        value = ["item", held, ["name", key]]
-        element = ["tuple", ["name", key], value] if view.attr == "items" else value
-        return held, ["name", key], [["assign", element, self.target(node.target)]]
-
-    def _may_change(self, node: ast.For) -> bool:
-        """Whether the body of a loop may change objects that were there before it."""
-        for part in (inner for statement in node.body for inner in walk(statement)):
-            if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
-                return True
-            if isinstance(part, ast.AugAssign):
-                return True
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and (
-                    part.func.attr in CHANGING or self.find_method(part.func) is not None):
-                return True
-        return False
 
     def _check_unchanged(self, node: ast.For, call: ast.expr) -> None:
         """zip() and its like look at their lists while the loop runs; the engine takes their elements at the start."""
