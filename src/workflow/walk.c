@@ -51,7 +51,8 @@ static bool give_up(instance *in, const strand *s) {
     return true;
 }
 
-/* Runs nodes until every strand waits. */
+/* Runs nodes until every strand waits. Like a task of asyncio a strand goes on until it waits or ends, then the next one
+ * does: strands that share variables or objects see no half of what another does between two waits. */
 static hd_status walk(instance *in, bool ok) {
     uint64_t last = in->counts.nodes + in->most_nodes;
     for (uint32_t i = 0; ok && i < in->walking.count && !instance_is_over(in);) {
@@ -60,9 +61,13 @@ static hd_status walk(instance *in, bool ok) {
             vec_clear(&in->walking);
             i = 0;
         }
-        if (s->state != STRAND_WALKING) continue; /* another strand has ended it */
-        instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
-        ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
+        for (bool on = true; on && ok && s->state == STRAND_WALKING && !instance_is_over(in);) {
+            bool yields = strand_node(s)->kind == NODE_CALC && !strand_node(s)->code;
+            instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
+            ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
+            on = !yields && in->walking.count > i && vec_last(&in->walking) == s;
+            if (on) (void)vec_pop(&in->walking);
+        }
     }
     vec_clear(&in->walking);
     hd_status status = ok ? HD_OK : in->w->status ? in->w->status : HD_NOMEM;

@@ -210,6 +210,7 @@ def compile_before(compiler: Statements, tasks: list[Task], act: Callable[[], No
     for number, task in enumerate(tasks, 1):
         graph.take()
         graph.behind(head, "ELEM", number)
+        graph.add("CALC", node, "after")  # what handles the exception goes on first
         _run(compiler, task)
         graph.one_end(node)
         ends += graph.take()
