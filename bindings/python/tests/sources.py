@@ -110,10 +110,7 @@ class Sources:
         return self.random.choice(choices)()
 
     def binary(self, depth: int) -> str:
-        left, operator = self.expr(depth - 1), self.random.choice(OPERATORS)
-        if left == "b'q'" and operator == "%":
-            operator = "+"  # the engine formats no bytes, and what a finally block raises would hide that it says so
-        return f"({left} {operator} {self.expr(depth - 1)})"
+        return f"({self.expr(depth - 1)} {self.random.choice(OPERATORS)} {self.expr(depth - 1)})"
 
     def comparison(self, depth: int) -> str:
         parts = [self.expr(depth - 1)]
@@ -142,9 +139,24 @@ class Sources:
     def subscript(self, depth: int) -> str:
         base = f"({self.expr(depth - 1)})"
         if self.chance(0.3):
-            low, high = (self.expr(depth - 2) if self.chance(0.6) else "" for _ in range(2))
-            return f"{base}[{low}:{high}]"
+            return f"{base}[{self.bounds(depth)}]"
         return f"{base}[{self.expr(depth - 1)}]"
+
+    def bounds(self, depth: int) -> str:
+        low, high = (self.expr(depth - 2) if self.chance(0.6) else "" for _ in range(2))
+        step = self.random.choice(("", "", "", ":", ":2", ":-1", f":{self.atom()}"))
+        return f"{low}:{high}{step}"
+
+    def view(self, depth: int) -> str:
+        """keys(), values() or items(), mostly of a dict."""
+        of = self.random.choice(("d", "d", f"({self.expr(depth - 1)})", "{'p': 1, 'q': [2], 3: 4}", f"{{'p': {self.atom()}, 'q': {self.atom()}}}"))
+        return f"{of}.{self.random.choice(('items', 'keys', 'values'))}()"
+
+    def of_view(self, depth: int) -> str:
+        view = lambda: self.view(depth)  # noqa: E731
+        return self.pick(lambda: f"list({view()})", lambda: f"len({view()})", lambda: f"({self.expr(depth - 1)} in {view()})", lambda: f"repr({view()})",
+                         lambda: f"({view()} {self.random.choice(COMPARISONS[:6])} {view()})", lambda: f"list(reversed({view()}))", lambda: f"dict({view()})",
+                         lambda: f"sorted({view()})", lambda: f"[*{view()}, {self.expr(depth - 1)}]", lambda: f"[{view()}, {self.expr(depth - 1)}][1]")
 
     def builtin(self, depth: int) -> str:
         one = lambda: self.expr(depth - 1)  # noqa: E731
@@ -155,6 +167,10 @@ class Sources:
             lambda: f"list(range({self.random.randint(0, 4)}))", lambda: f"list(zip({one()}, {one()}))",
             lambda: f"dict({one()})", lambda: f"int({one()})", lambda: f"list(enumerate({one()}))", lambda: f"tuple({one()})",
             lambda: self.with_lambda(depth), lambda: f"round({one()})", lambda: f"list(reversed({one()}))",
+            lambda: self.of_view(depth), lambda: self.of_view(depth), lambda: f"divmod({one()}, {one()})",
+            lambda: f"max({one()}, key={self.random.choice(('str', 'len', 'repr', 'abs'))})", lambda: f"list(map({self.random.choice(('str', 'len', 'repr'))}, {one()}))",
+            lambda: f"list(filter(None, {one()}))", lambda: f"format({one()}, {self.random.choice(WORDS)})", lambda: f"sorted({one()}, reverse={one()})",
+            lambda: f"all({self.generator(depth)})", lambda: f"list(zip({one()}, {one()}, strict=True))", lambda: f"list(enumerate({one()}, {one()}))",
             lambda: f"len(set({one()}))", lambda: f"type({one()}).__name__", lambda: f"any({self.generator(depth)})",
             lambda: f"sum({self.generator(depth)})")
 
@@ -185,10 +201,10 @@ class Sources:
         clauses, before = [], len(self.bound)
         for i in range(self.random.choice((1, 1, 2))):
             over = self.iterable_of_comprehension(depth - 1)
-            name = self.fresh()
-            self.bound.append(name)
+            names = [self.fresh() for _ in range(2 if ".items()" in over and over.startswith(("d.", "{")) and self.chance(0.8) or self.chance(0.05) else 1)]
+            self.bound += names
             test = f" if {self.expr(depth - 1)}" if self.chance(0.3) else ""
-            clauses.append(f"for {name} in {over}{test}")
+            clauses.append(f"for {', '.join(names)} in {over}{test}")
         kind = self.random.randrange(3)
         body = f"{self.atom()}: {self.expr(depth - 1)}" if kind == 0 else self.expr(depth - 1)
         del self.bound[before:]
@@ -203,7 +219,7 @@ class Sources:
 
     def iterable(self, depth: int) -> str:
         return self.pick(lambda: f"range({self.random.randint(0, 3)})", lambda: f"[{self.expr(depth)}, {self.expr(depth)}]",
-                         lambda: "WORDS", lambda: self.expr(depth), lambda: self.random.choice(WORDS))
+                         lambda: "WORDS", lambda: self.expr(depth), lambda: self.random.choice(WORDS), lambda: self.view(depth))
 
     def method(self, depth: int) -> str:
         base, one = f"({self.expr(depth - 1)})", lambda: self.expr(depth - 1)
@@ -212,7 +228,12 @@ class Sources:
             lambda: f"{base}.count({one()})", lambda: f"{base}.index({one()})", lambda: f"{base}.copy()",
             lambda: f"{base}.append({one()})", lambda: f"{base}.pop()", lambda: f"list({base}.items())",
             lambda: f"list({base}.keys())", lambda: f"{base}.setdefault({one()}, {one()})", lambda: f"{base}.startswith({one()})",
-            lambda: f"{base}.extend({one()})", lambda: f"','.join({one()})", lambda: f"{base}.replace({one()}, {one()})")
+            lambda: f"{base}.extend({one()})", lambda: f"','.join({one()})", lambda: f"{base}.replace({one()}, {one()})",
+            lambda: f"{base}.update({one()})", lambda: f"{base}.pop({one()}, {one()})", lambda: f"{base}.insert({one()}, {one()})", lambda: f"{base}.pop({one()})",
+            lambda: f"{base}.sort()", lambda: f"{base}.reverse()", lambda: f"{base}.remove({one()})", lambda: f"{base}.strip({one()})", lambda: f"{base}.find({one()})",
+            lambda: f"{base}.partition({one()})", lambda: f"{base}.rsplit({one()}, {one()})", lambda: f"{base}.title()", lambda: f"{base}.isdigit()", lambda: f"{base}.popitem()",
+            lambda: f"{base}.clear()", lambda: f"'{{}} {{}}'.format({one()}, {one()})", lambda: f"('%s %r' % ({one()}, {one()}))", lambda: f"{base}.encode()",
+            lambda: f"{base}.sort(key=str)", lambda: f"{base}.center({one()}, {one()})")
 
     def fstring(self, depth: int) -> str:
         parts = [f"{{{self.quoted(depth)}{self.random.choice(('', '!r', '!s', ':>4', ':x'))}}}" for _ in range(self.random.choice((1, 2)))]
@@ -424,6 +445,7 @@ class Sources:
             lambda: [f"await {self.call(2)}"] if self.waits else ["pass"], self.unpack, self.place, self.delete]
         if self.chance(0.04):
             simple = [lambda: [f"return {self.expr(2)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)})"],
+                      lambda: [f"raise {self.random.choice(ERRORS)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)}) from {self.name()}"],
                       lambda: [f"assert {self.expr(1)}, {self.expr(1)}"]]
         if self.loops and self.chance(0.15):
             simple = [lambda: [f"if {self.expr(1)}:", f"    {self.random.choice(('break', 'continue'))}"]]
@@ -441,20 +463,28 @@ class Sources:
         return [f"{targets}{self.expr(3)}"]
 
     def augment(self) -> list[str]:
-        target = self.random.choice((self.random.choice(self.names), f"{self.random.choice(self.names)}[{self.expr(1)}]", "self.kept"))
+        target = self.random.choice((self.random.choice(self.names), f"{self.random.choice(self.names)}[{self.expr(1)}]", "self.kept",
+                                     f"{self.random.choice(self.names)}.x", f"{self.random.choice(self.names)}[{self.bounds(2)}]"))
         return [f"{target} {self.random.choice(('+', '-', '*', '|'))}= {self.expr(2)}"]
 
     def unpack(self) -> list[str]:
-        names = self.random.sample(self.names, 2)
-        star = self.random.choice(("", "", "*"))
-        return [f"{names[0]}, {star}{names[1]} = {self.expr(2)}"]
+        return [f"{self.targets()} = {self.expr(2)}"]
+
+    def targets(self) -> str:
+        """Several targets of one assignment, or of a loop."""
+        a, b, c = self.random.sample(self.names, 3)
+        return self.random.choice((f"{a}, {b}", f"{a}, {b}", f"{a}, *{b}", f"*{a}, {b}", f"{a}, *{b}, {c}", f"({a}, {b}), {c}", f"{a}, ({b}, *{c})", f"[{a}, {b}]",
+                                   f"{a}, self.kept", f"{a}, {b}[0]", f"{a}, {b}.x"))
 
     def place(self) -> list[str]:
         return [self.random.choice((f"{self.random.choice(self.names)}[{self.expr(1)}] = {self.expr(2)}", f"self.kept = {self.expr(2)}",
-                                    f"{self.random.choice(self.names)}.x = {self.expr(1)}"))]
+                                    f"{self.random.choice(self.names)}.x = {self.expr(1)}",
+                                    f"{self.random.choice(self.names)}[{self.bounds(2)}] = {self.expr(2)}"))]
 
     def delete(self) -> list[str]:
         name = self.random.choice(self.names)
+        if self.chance(0.2):
+            return [f"del {name}[{self.bounds(2)}]"]
         return [f"del {name}[{self.atom()}]"] if self.chance(0.7) else [f"del {name}"] if self.chance(0.2) and not self.no_del else ["pass"]
 
     def if_(self, depth: int) -> list[str]:
@@ -476,8 +506,13 @@ class Sources:
     def for_(self, depth: int) -> list[str]:
         over = self.iterable(1)
         target = self.random.choice(self.names)
+        if over.endswith("()") and over.startswith(("d.", "{")):  # a view; a dict that grows ends the loop
+            pair = f"{target}, {self.random.choice(self.names)}" if ".items()" in over else target
+            return [f"for {pair} in {over}:", *self.looped(depth)]
         if self.chance(0.25):
             over, target = f"enumerate({over})", f"{target}, {self.random.choice(self.names)}"
+        elif self.chance(0.1):
+            over, target = f"[{self.expr(1)}, {self.expr(1)}]", self.targets()
         copied = f"list({over})" if not over.startswith(("range", "enumerate")) else over
         if over.startswith("enumerate"):
             copied = f"enumerate(list({over[10:-1]}))"
@@ -517,7 +552,9 @@ class Sources:
             guard = f" if {self.expr(1)}" if self.chance(0.3) else ""
             pattern = self.random.choice(("1 | 2", "'x'", "None", f"[{self.random.choice(self.names)}, *_]", "{'k': 1}", "int()",
                                           f"str({self.random.choice(self.names)})", "[1, 2]", f"Point({self.random.choice(self.names)}, y=1)",
-                                          f"[{self.names[0]}, {self.names[1]}]", "Colour.RED", "True"))
+                                          f"[{self.names[0]}, {self.names[1]}]", "Colour.RED", "True", f"{{'k': {self.names[2]}, **{self.names[3]}}}",
+                                          "[int(), str()] | [{}, _]", f"(1 | 2 | 'x') as {self.names[4]}", f"[{self.names[0]}, [*{self.names[1]}], _]",
+                                          "Kind.A", "Rank.LOW", f"Pair({self.names[0]}, {self.names[1]})", "Own() | ValueError()", "1.5 | b'q'"))
             lines += [f"    case {pattern}{guard}:", *(f"    {line}" for line in self.indented(depth - 1))]
         return lines + (["    case _:", *(f"    {line}" for line in self.indented(depth - 1))] if self.chance(0.5) else [])
 
@@ -550,6 +587,14 @@ class Sources:
         self.names = list(NAMES)
         lines = ["@workflow", f"class {name}(Workflow):", "    async def run(self):", "        self.kept = 0",
                  "        a, b, c, d, e = " + ("1, 2, 3, 4, 5" if self.calm else "1, 'text', [1, 2, 3], {'k': 1}, (4, 5)")]
-        lines += [f"        {line}" for line in self.block(3, 6)]
+        lines += [f"        {line}" for line in (self.guarded() if self.chance(0.5) else self.block(3, 6))]
         lines += [f"        return a, b, c, d, {self.expr(2)}, self.kept", "", *methods]
         return "\n".join(lines) + "\n"
+
+    def guarded(self) -> list[str]:
+        """Statements of which each may raise, and the next one runs all the same."""
+        said, lines = self.fresh(), []
+        for _ in range(self.random.randint(3, 7)):
+            caught = self.fresh()
+            lines += ["try:", *(f"    {line}" for line in self.statement(2)), f"except Exception as {caught}:", f"    {said} += [type({caught}).__name__, str({caught})]"]
+        return [f"{said} = []", *lines, f"if {said}:", f"    return a, b, c, d, e, self.kept, {said}"]

@@ -5,6 +5,7 @@ are left out as long as the two still differ."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import warnings
@@ -89,13 +90,17 @@ async def shrunk(store: Any, source: str, how: tuple[bool, bool]) -> str:
 
 
 async def check(seeds: range) -> None:
-    """In batches: one module to compile and one store for each, which ends with all that it has kept."""
+    """In batches: one module to compile and one store for each, which ends with all that it has kept. Garbage is collected
+    between batches only: looking for it among syntax trees takes a third of the time."""
+    gc.disable()
     for start in range(seeds.start, seeds.stop, BATCH):
+        gc.collect()
         batch = range(start, min(start + BATCH, seeds.stop))
         makers = {seed: Sources(seed) for seed in batch}
         texts = {seed: made.workflow(f"Flow{seed}") for seed, made in makers.items()}
         async with Store(clock=CLOCK) as store:
             await check_batch(store, texts, {seed: (made.is_ordered, made.is_cut) for seed, made in makers.items()})
+    gc.enable()
 
 
 async def check_batch(store: Any, texts: dict[int, str], how: dict[int, tuple[bool, bool]]) -> None:
