@@ -216,7 +216,8 @@ HD_API hd_status hd_workflow_register(hd_engine *engine, hd_value ir, char versi
 #define HD_INSTANCE_ID_SIZE 256
 typedef struct hd_start_options {
     /* Two starts of a workflow with the same key make one instance: the second start returns HD_EXISTS and the same id.
-     * NULL: a new instance. At most 100 bytes of UTF-8, without control characters and slashes. */
+     * NULL: a new instance. 1 to 100 bytes of UTF-8, without '/', '#' and control characters (U+0000 to U+001F, U+007F
+     * to U+009F). */
     const char *key;
     int32_t priority;  /* instances with a higher priority go first */
     const char *queue; /* for steps that name no queue, also those of its children; NULL: none */
@@ -226,7 +227,7 @@ typedef struct hd_start_options {
 /* Starts an instance; `id` gets its id, "name/key". The instance is stored when the next hd_runtime_sync has returned,
  * and its first steps begin after that. Inputs that are not given have their defaults. `options` may be NULL.
  * HD_NOT_FOUND: no such workflow; HD_MISMATCH: the input does not fit (hd_runtime_error says where); HD_EXISTS: see
- * `key`. */
+ * `key`; HD_USAGE: a key or a queue that cannot be. */
 HD_API hd_status hd_workflow_start(hd_engine *engine, const char *name, hd_value input,
                                    const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]);
 
@@ -332,7 +333,7 @@ typedef enum hd_catch_up {
 
 /* Starts a workflow at certain times. Members that are zero have their defaults. */
 typedef struct hd_schedule {
-    const char *name; /* at most 60 bytes, without control characters, '/' and '@' */
+    const char *name; /* at most 60 bytes of UTF-8, without '/', '@', '#' and control characters */
     const char *workflow;
     hd_value input; /* of each instance; absent: the defaults */
     /* Minute, hour, day of the month, month, day of the week: "30 2 * * 1-5"; or @hourly, @daily, @weekly, @monthly,

@@ -132,6 +132,7 @@ static const char *instance_id(flow *f, const char *name) {
 }
 
 hd_cell flow_cell(flow *f, const char *id) {
+    if (f->engine) return hd_workflow_cell(f->engine, id);
     return hd_cell_at(
         f->s.rt, hd_value_as_text(hd_string_f(f->s.pool, "%s/" PREFIX "%s", f->space, id), ""));
 }

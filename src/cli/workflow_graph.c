@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/record.h"
 #include "cli/workflow.h"
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static int draw(flow *f, hd_graph_form form) {
         return cli_fail(f->s.c, exit_of(hd_value_status(picture)),
                         "Other forms have no limit: --as dot, mermaid, text.", "%s",
                         *error.message ? error.message : hd_status_text(hd_value_status(picture)));
-    fwrite(text, 1, length, stdout);
+    if (form == HD_GRAPH_JSON) write_json_text(stdout, text, length);
+    else print_plain_lines(stdout, text);
     return CLI_OK;
 }
 

@@ -71,8 +71,11 @@ static int list(listing *l, const char *workflow) {
     hd_status listed = hd_runtime_list_after(f->s.rt, f->space, status ? kind : NULL, prefix, after,
                                              print_entry, l);
     if (listed) return store_fail(&f->s, listed, f->s.file);
-    if (!l->printed && !f->s.c->json)
-        printf("there are no instances%s%s\n", workflow ? " of " : "", workflow ? workflow : "");
+    if (!l->printed && !f->s.c->json) {
+        fputs(workflow ? "there are no instances of " : "there are no instances", stdout);
+        print_plain(stdout, workflow ? workflow : "");
+        putchar('\n');
+    }
     return interrupted() ? interrupted_status() : CLI_OK;
 }
 

@@ -28,7 +28,8 @@ static void print_started(const cli *c, const char *id, bool existed) {
         record_close(&r, '}');
         record_end(&r);
     } else {
-        printf("%s\n", id);
+        print_plain(stdout, id);
+        putchar('\n');
         if (existed) cli_warn(c, "%s was started before: nothing was done", id);
     }
     fflush(stdout);
@@ -92,7 +93,8 @@ const command command_workflow_start = {
         "Starts an instance of a workflow and prints its name. INPUT is a JSON object with the "
         "workflow's inputs, \"-\" for stdin; what is left out has its default. Its steps are run "
         "by the program that has the engine open, now or when one is started.\n\n"
-        "Two starts with the same --key are one instance: the second does nothing.",
+        "Two starts with the same --key are one instance: the second does nothing. A key has at "
+        "most 100 bytes, and neither '/', '#' nor control characters.",
     .options = (const cli_option[]){ { "key", "KEY", "names the instance WORKFLOW/KEY" },
                                      { "priority", "N", "higher goes first (default: 0)" },
                                      { "queue", "NAME", "for steps that name no queue" },

@@ -113,6 +113,15 @@ bool utf8_valid(const char *bytes, size_t length, size_t *bad) {
     return true;
 }
 
+bool utf8_has_control(const char *bytes, size_t length) {
+    const unsigned char *s = (const unsigned char *)bytes;
+    for (size_t i = 0; i < length; i++) {
+        if (s[i] < 0x20 || s[i] == 0x7F) return true;
+        if (s[i] == 0xC2 && i + 1 < length && s[i + 1] <= 0x9F) return true;
+    }
+    return false;
+}
+
 /* ---- Public ---- */
 
 hd_value hd_int(hd_pool *pool, int64_t i) {

@@ -53,6 +53,8 @@ static inline int64_t int_of(hd_value v) {
 /* True if the bytes are UTF-8 (no surrogates, no overlong forms, at most U+10FFFF); otherwise *bad
  * (which may be NULL) is the offset of the first byte that is not. About 8 bytes per step on ASCII. */
 bool utf8_valid(const char *bytes, size_t length, size_t *bad);
+/* Whether UTF-8 has a control character: C0, DEL, or one from U+0080 to U+009F. */
+bool utf8_has_control(const char *bytes, size_t length);
 
 void text_destroy(text_block *t);
 

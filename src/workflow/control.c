@@ -402,7 +402,12 @@ hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, h
 }
 
 hd_cell hd_workflow_cell(hd_engine *e, const char *id) {
-    char name[HD_INSTANCE_ID_SIZE + sizeof INSTANCE_PREFIX];
-    snprintf(name, sizeof name, INSTANCE_PREFIX "%s", id);
-    return hd_cell_of(e->rt, e->space, HD_SCOPE_SPACE, name, NULL);
+    place_id doc = engine_document(e, INSTANCE_PREFIX, id);
+    if (!doc) {
+        runtime_fail(e->rt, engine_may_exist(id) ? HD_NOMEM : HD_SYNTAX, "no instance has this id");
+        return (hd_cell){ 0 };
+    }
+    place_at(&e->rt->r.places, doc)->doc.flags |= DOC_PINNED; /* the handle stays good */
+    place_unref(&e->rt->r.places, doc);
+    return (hd_cell){ doc };
 }

@@ -9,6 +9,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "value/text.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -59,10 +60,7 @@ const char *ir_copy_text(ir_reader *r, hd_value v) {
 bool ir_is_name(hd_value v) {
     size_t length;
     const char *name = hd_value_text(v, &length);
-    if (!name || !length || length > IR_NAME_MAX) return false;
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)name[i] < 0x20) return false;
-    return true;
+    return name && length && length <= IR_NAME_MAX && !utf8_has_control(name, length);
 }
 
 bool ir_is_workflow_name(hd_value v) {

@@ -108,12 +108,14 @@ hd_status schedule_read(hd_engine *e, const char *name, hd_value doc, schedule_f
     return read_times(e, name, doc, &out->times, error);
 }
 
+bool schedule_may_exist(const char *name) {
+    size_t length = name ? strlen(name) : SIZE_MAX;
+    return length <= SCHEDULE_NAME_MAX && utf8_valid(name, length, NULL);
+}
+
 bool schedule_name_is_good(const char *name) {
-    size_t length = name ? strlen(name) : 0;
-    if (!utf8_valid(name ? name : "", length, NULL)) return false;
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)name[i] < 0x20 || strchr("/@", name[i])) return false;
-    return length && length <= SCHEDULE_NAME_MAX;
+    return schedule_may_exist(name) && *name && !utf8_has_control(name, strlen(name)) &&
+           !strpbrk(name, "/@#");
 }
 
 /* ---- which there are */

@@ -30,6 +30,8 @@ typedef struct schedule_form {
 hd_status schedule_read(hd_engine *e, const char *name, hd_value doc, schedule_form *out,
                         hd_error *error);
 bool schedule_name_is_good(const char *name);
+/* Whether the store may have a schedule of this name, which need not be one that is good now. */
+bool schedule_may_exist(const char *name);
 /* Whether there is such an instance, and it is not over. One that cannot be read counts as running. */
 bool schedule_read_running(hd_engine *e, const char *id);
 

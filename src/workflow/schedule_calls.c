@@ -78,9 +78,10 @@ static hd_status check_workflow(hd_engine *e, hd_pool *pool, const hd_schedule *
 static hd_status make(hd_engine *e, hd_pool *pool, const hd_schedule *s, hd_value *doc,
                       schedule_form *form, hd_error *error) {
     if (!schedule_name_is_good(s->name))
-        return refuse(error, HD_USAGE,
-                      "%s of a schedule: 1 to 60 bytes, without control characters, '/' and '@'",
-                      "the name");
+        return refuse(
+            error, HD_USAGE,
+            "%s of a schedule: 1 to 60 bytes, without '/', '@', '#' and control characters",
+            "the name");
     hd_status status = check_spans(s, error);
     if (status) return status;
     *doc = document_of(e, pool, s);
@@ -165,8 +166,8 @@ static hd_status transact(wish *c, hd_tx_fn fn) {
     hd_engine *e = c->e;
     hd_status status = inbox_listen(e);
     c->now_ms = env_wall_ms(e->env);
-    c->at = schedule_name_is_good(c->name) ? engine_document(e, SCHEDULE_PREFIX, c->name) : 0;
-    if (!status && !c->at) status = schedule_name_is_good(c->name) ? HD_NOMEM : HD_NOT_FOUND;
+    c->at = schedule_may_exist(c->name) ? engine_document(e, SCHEDULE_PREFIX, c->name) : 0;
+    if (!status && !c->at) status = schedule_may_exist(c->name) ? HD_NOMEM : HD_NOT_FOUND;
     if (!status) status = hd_transact(e->rt, fn, c);
     if (c->at) place_unref(&e->rt->r.places, c->at);
     if (status == HD_NOT_FOUND)
@@ -250,7 +251,7 @@ static hd_value as_of_now(hd_engine *e, hd_pool *pool, hd_value doc, schedule_fo
 hd_status hd_schedule_state(hd_engine *e, const char *name, hd_pool *pool, hd_value *out) {
     schedule_form form;
     hd_value doc =
-        schedule_name_is_good(name) ? engine_read(e, pool, SCHEDULE_PREFIX, name) : (hd_value){ 0 };
+        schedule_may_exist(name) ? engine_read(e, pool, SCHEDULE_PREFIX, name) : (hd_value){ 0 };
     *out = (hd_value){ 0 };
     if (hd_value_status(doc)) return hd_value_status(doc);
     if (!hd_value_exists(doc))

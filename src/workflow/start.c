@@ -97,12 +97,11 @@ hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input
     return hd_object_set(pool, r, "input", input);
 }
 
+/* The key is a part of a cell's name, "space/workflow/<name>/<key>#path". */
 static bool key_is_good(const char *key) {
     size_t length = strlen(key);
-    if (!utf8_valid(key, length, NULL)) return false;
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)key[i] < 0x20 || key[i] == '/') return false;
-    return length && length <= 100;
+    return length && length <= 100 && utf8_valid(key, length, NULL) &&
+           !utf8_has_control(key, length) && !strpbrk(key, "/#");
 }
 
 /* `count` letters of five bits each, the highest first. */
@@ -134,7 +133,7 @@ static hd_status make_id(hd_engine *e, const char *name, const hd_start_options 
     if (o->key && !key_is_good(o->key))
         return runtime_fail(
             e->rt, HD_USAGE,
-            "a start key has 1 to 100 bytes of UTF-8, no slash and no control character");
+            "a start key has 1 to 100 bytes of UTF-8, without '/', '#' and control characters");
     if (o->queue && !line_name_is_good(o->queue))
         return runtime_fail(e->rt, HD_USAGE, "a queue has a name of " PLAN_NAME_RULE);
     if (o->key) snprintf(id, HD_INSTANCE_ID_SIZE, "%s/%s", name, o->key);

@@ -43,6 +43,18 @@ check "events --json" holds json events odd.db
 check "db stats" holds tame db stats odd.db
 check "db export" holds tame db export odd.db
 kill $pid; wait $pid 2>/dev/null
+
+cat >bell.json <<'EOF'
+{"heddle": 1, "name": "bell", "functions": [{"name": "run", "nodes": [{"id": "in", "kind": "ENTRY"},
+ {"id": "b", "kind": "BRANCH", "when": [["cmp", "a\u009bb\u007fc", "==", "x"]]}, {"id": "r", "kind": "RETURN"}, {"id": "s", "kind": "RETURN"}],
+ "edges": [["in", "b"], ["b", "r", "GUARD", 0], ["b", "s", "GUARD", 1]]}]}
+EOF
+"$heddle" workflow register bell.db bell.json >/dev/null
+for form in text mermaid dot svg json; do
+    check "workflow graph --as $form" holds tame workflow graph bell.db bell --as $form
+done
+check "a key with one is refused" fails 4 "control characters" workflow start bell.db bell --key "a$c1"
+
 again() { "$heddle" db export odd.db >a && "$heddle" db import again.db a && "$heddle" db export again.db | cmp - a; }
 check "what is exported is what is imported" holds again
 in_a_file() {

@@ -52,6 +52,7 @@ check "twice with one key is one instance" holds says "was started before" start
 check "start --json says so" gives 0 '{"id":"data_pipeline/one","existed":true}' workflow start w.db data_pipeline --key one --json
 check "an unknown input is refused" fails 4 'no input "fan_ou"' workflow start w.db data_pipeline '{"fan_ou": 3}'
 check "an unknown workflow is refused" fails 2 "no workflow" workflow start w.db nothing
+check "a key with a # is refused" fails 4 "without '/', '#' and control" workflow start w.db data_pipeline --key 'a#b'
 check "ls: it is queued until a program runs workflows" holds says "^data_pipeline/one  *queued" ls w.db
 check "ls by status" gives 0 "there are no instances" workflow ls w.db --status done
 check "ls by workflow, as JSON" holds says '^{"id":"data_pipeline/one","workflow":"data_pipeline","status":"queued"' ls w.db data_pipeline --json

@@ -626,6 +626,29 @@ static void a_result_that_is_absent_is_null(void **state) {
     assert_result("null");
 }
 
+/* hd_start_options: a key is a part of a cell's name, so it has no '#' and no control character; nor has the name of a
+ * schedule, of which keys are made. */
+static void a_key_that_no_cell_can_have_is_refused(void **state) {
+    static const char *const bad[] = {
+        "", "a/b", "a#b", "a\x01", "a\x7f", "a\xc2\x80", "a\xc2\x9f"
+    };
+    hd_flow *f = flow();
+    hd_flow_return(f, "1");
+    register_flow(f);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        hd_start_options o = { .key = bad[i] };
+        hd_schedule s = { .name = bad[i], .workflow = "w", .cron = "@daily" };
+        hd_error error = { 0 };
+        assert_int_equal(hd_workflow_start(engine, "w", hd_object(), &o, id), HD_USAGE);
+        assert_non_null(strstr(hd_runtime_error(rt)->message, "'#'"));
+        assert_int_equal(hd_schedule_put(engine, &s, &error), HD_USAGE);
+        assert_non_null(strstr(error.message, "'#'"));
+    }
+    hd_start_options o = { .key = "a~ \xc2\xa0@" };
+    assert_int_equal(hd_workflow_start(engine, "w", hd_object(), &o, id), HD_OK);
+    assert_result("1");
+}
+
 /* What no instance can be named is not there; it is no lack of memory. */
 static void a_name_that_is_no_text_is_refused(void **state) {
     hd_value v;
@@ -721,6 +744,7 @@ int main(void) {
         IN_A_WORLD(an_action_starts_instances_beside_its_transaction),
         IN_A_WORLD(an_action_neither_commits_nor_aborts_its_transaction),
         IN_A_WORLD(a_result_that_is_absent_is_null),
+        IN_A_WORLD(a_key_that_no_cell_can_have_is_refused),
         IN_A_WORLD(a_name_that_is_no_text_is_refused),
         IN_A_WORLD(a_wait_that_cannot_be_is_a_value_error),
         IN_A_WORLD(the_builder_has_a_call_for_each_option),

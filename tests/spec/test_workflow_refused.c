@@ -132,6 +132,13 @@ static void documents_of_another_shape_are_refused(void **state) {
         { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'kind':'ENTRY'}],'edges':[]}"
           "]}",
           "a node has an" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'a\x7f','kind':'ENTRY'}"
+          "],'"
+          "edges':[]}]}",
+          "without control characters" },
+        { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'a\xc2\x9b','kind':'"
+          "ENTRY'}],'edges':[]}]}",
+          "without control characters" },
         { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'"
           "id':'in','kind':'RETURN'}],'edges':[]}]}",
           "a second node" },
