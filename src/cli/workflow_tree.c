@@ -14,7 +14,7 @@
 /* PAST_MAX: rows up to which the past is worked out, which takes rows times nodes. */
 enum { DEPTH_MAX = 12, ROWS_MAX = 2000, PAST_MAX = 300, STATE_WIDTH = 9, NAME_SIZE = 512 };
 /* Columns: what stands in front of a name; what is kept for what stands behind one. */
-enum { FRONT = 2 + STATE_WIDTH + 1, NAME_LEAST = 40, RIGHT_LEAST = 22 };
+enum { FRONT = 2 + STATE_WIDTH + 1, NAME_LEAST = 40, RIGHT_LEAST = 22, TITLE_LEAST = 8 };
 
 /* ---- Rows -------------------------------------------------------------------------------- */
 
@@ -399,21 +399,31 @@ static unsigned screen_rows(void) {
     return w.ws_row;
 }
 
+/* One line of the screen. */
+static void draw_title(const tree *t, hd_value document, uint64_t now) {
+    uint64_t began = flow_number(document, "started");
+    const char *status = flow_text(document, "status");
+    char span[SPAN_TEXT];
+    span_text(began && now > began ? now - began : 0, span);
+    int right = (int)(2 + strlen(status) + 2 + strlen(span)), room = screen_width() - 1 - right;
+    int columns = name_width(t->id);
+    fputs(err_colour(t->c, COLOUR_BOLD), stderr);
+    print_cell(stderr, t->id, columns < room ? columns : room > TITLE_LEAST ? room : TITLE_LEAST);
+    fprintf(stderr, "%s  ", err_colour(t->c, COLOUR_NONE));
+    print_status(t->c, stderr, status, true);
+    fprintf(stderr, "  %s\n", span);
+}
+
 void tree_draw(tree *t, hd_value document) {
-    uint64_t began = flow_number(document, "started"), ended = flow_number(document, "finished");
+    uint64_t ended = flow_number(document, "finished");
     uint64_t now = t->over && ended ? ended : wall_ms();
     int width = name_columns(t, screen_width());
-    char span[SPAN_TEXT];
     bool orphan = t->orphan && !t->over;
     size_t most = screen_rows() - 3 - orphan, shown = t->count < most ? t->count : most;
     if (!t->c->progress) return;
     /* If the terminal has echoed ^C, the cursor is not at the beginning of the line. */
     if (t->drawn) fprintf(stderr, "\r\033[%uA\033[J", t->drawn);
-    fputs(err_colour(t->c, COLOUR_BOLD), stderr);
-    print_plain(stderr, t->id);
-    fprintf(stderr, "%s  ", err_colour(t->c, COLOUR_NONE));
-    print_status(t->c, stderr, flow_text(document, "status"), true);
-    fprintf(stderr, "  %s\n", span_text(began && now > began ? now - began : 0, span));
+    draw_title(t, document, now);
     if (orphan)
         fprintf(stderr, "  %sno program runs it%s; the next one goes on with it\n",
                 err_colour(t->c, COLOUR_YELLOW), err_colour(t->c, COLOUR_NONE));

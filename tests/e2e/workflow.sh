@@ -173,8 +173,16 @@ watched() {
 drawn_from_the_left() {
     grep -q "$(printf '\r\033\\[[0-9]*A')" tree.out && ! grep -q "$(printf '[^\r]\033\\[[0-9]*A')" tree.out
 }
+# A title of more than one line would be left on the screen by each drawing.
+titled() {
+    long=$(printf '%0100d' 0)
+    flow register t.db "$irs/nap.json" && flow start t.db nap --key "$long"
+    terminal workflow await t.db "nap/$long" --timeout 0.1 --color never >title.out 2>&1
+    grep -q 'nap/000*\.\.\.000*  queued' title.out && ! sed 's/\r//g; s/\x1b\[[0-9]*[A-Z]//g' title.out | grep '  queued' | grep -E '.{80}' || { cat title.out; false; }
+}
 if python3 -c 'import os; os.openpty()' 2>/dev/null; then
-    check "on a terminal await draws a tree of steps" holds watched
+    check "on a terminal await cuts a name that is wider" holds titled
+    check "it draws a tree of steps" holds watched
     check "each time from the left margin" holds drawn_from_the_left
     kill "$pid"; wait "$pid" 2>/dev/null
 fi
