@@ -184,9 +184,11 @@ typedef struct hd_engine_serve_options {
     /* The socket's path. NULL: "FILE-workers" beside the store's file; for a space other than "main"
      * "FILE-workers-SPACE". */
     const char *socket;
-    uint32_t connections;   /* how many at once at most; default 64 */
-    uint32_t message_limit; /* bytes of a message; default 16 MiB */
-    uint64_t reserved_[4];  /* room for later members; zero */
+    uint32_t connections; /* how many at once at most; default 64 */
+    /* Bytes of a message, of either side; default: value_max of the engine and 64 KiB. A step whose arguments do not fit
+     * fails with ValueError. */
+    uint32_t message_limit;
+    uint64_t reserved_[4]; /* room for later members; zero */
 } hd_engine_serve_options;
 /* Listens for workers at a Unix socket (docs/WORKERS.md describes the protocol); pump serves them, and hd_runtime_fd
  * covers the socket. The engine offers the steps of the actions that a worker names to that worker, as to the actions

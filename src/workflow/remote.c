@@ -82,10 +82,29 @@ static bool put_task(json_buffer *out, const remote *r, const task_view *t) {
            wire_text(out, "}");
 }
 
-static void tell_task(remote *r, const task_view *t) {
+/* The worker was told how long a message may be, and may have no room for a longer one. */
+static void fail_long_task(remote *r, const task_view *t) {
+    char message[160];
+    snprintf(message, sizeof message,
+             "the arguments of %.60s are too long for a worker: a message has at most %zu bytes",
+             t->action, r->all->message_max);
+    (void)task_fail(r->all->e, t->token, "ValueError", message);
+}
+
+/* False: the worker does not get it. */
+static bool tell_task(remote *r, const task_view *t) {
     size_t start;
-    if (!wire_begin(&r->out, &start) || !put_task(&r->out, r, t) || !wire_end(&r->out, start))
+    if (!wire_begin(&r->out, &start) || !put_task(&r->out, r, t)) {
         lost_for_words(r, start);
+        return false;
+    }
+    if (r->out.length - start - WIRE_HEAD <= r->all->message_max) {
+        (void)wire_end(&r->out, start);
+        return true;
+    }
+    wire_undo(&r->out, start);
+    fail_long_task(r, t);
+    return false;
 }
 
 /* ---- as a worker of the engine */
@@ -98,10 +117,8 @@ static void set_capacity(remote *r) {
 static void offer(worker *w) {
     remote *r = (remote *)(void *)w;
     task_view t;
-    while (r->credit && !r->ending && unread(r) <= REMOTE_CHOKE && task_claim(w, &t)) {
-        r->credit--;
-        tell_task(r, &t);
-    }
+    while (r->credit && !r->ending && unread(r) <= REMOTE_CHOKE && task_claim(w, &t))
+        r->credit -= tell_task(r, &t);
     set_capacity(r);
 }
 
@@ -477,7 +494,8 @@ hd_status remotes_open(hd_engine *e, remotes **out) {
     remotes *all = env_new0(e->env, sizeof *all);
     *out = NULL;
     if (!all) return HD_NOMEM;
-    *all = (remotes){ .e = e, .most = REMOTES_MAX, .message_max = WIRE_MESSAGE_MAX };
+    *all = (remotes){ .e = e, .most = REMOTES_MAX, .message_max = UINT32_MAX };
+    if (e->value_max < UINT32_MAX - WIRE_ENVELOPE) all->message_max = e->value_max + WIRE_ENVELOPE;
     list_init(&all->all);
     port_init(&all->at, e->rt);
     hd_status status = hd_pool_open(e->heap, &all->pool);

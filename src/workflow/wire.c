@@ -108,7 +108,7 @@ static hd_status take(const char *key, hd_value v, wire_message *m, hd_error *er
     if (!strcmp(key, "name")) return take_text(v, WIRE_NAME_MAX, &m->name, key, error);
     if (!strcmp(key, "token")) return take_text(v, WIRE_TOKEN_MAX - 1, &m->token, key, error);
     if (!strcmp(key, "class")) return take_text(v, WIRE_NAME_MAX, &m->class_name, key, error);
-    if (!strcmp(key, "message")) return take_text(v, WIRE_MESSAGE_MAX, &m->message, key, error);
+    if (!strcmp(key, "message")) return take_text(v, SIZE_MAX, &m->message, key, error);
     if (!strcmp(key, "actions")) {
         m->actions = v;
         return take_texts(v, WIRE_ACTIONS_MAX, WIRE_NAME_MAX, is_not_empty, rule_not_empty, key,

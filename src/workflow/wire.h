@@ -11,8 +11,8 @@
 
 #define WIRE_VERSION 1
 #define WIRE_HEAD    4 /* bytes before a message */
-#define WIRE_MESSAGE_MAX                                                                           \
-    ((size_t)16 << 20) /* bytes of one, without its head, unless the program says otherwise */
+/* Room in a message for what stands around a value: in a task for its names, at most 9 KiB. */
+#define WIRE_ENVELOPE    ((size_t)64 << 10)
 #define WIRE_ACTIONS_MAX 1000  /* in a hello */
 #define WIRE_NAME_MAX    200   /* bytes of an action's or worker's name */
 #define WIRE_TOKEN_MAX   40    /* with the NUL */

@@ -121,16 +121,21 @@ static int join(void) {
     return fd;
 }
 
+/* The length of the next message, its highest byte first; UINT32_MAX: none has come; 0: the connection is closed. */
+static uint32_t length_heard(int fd) {
+    unsigned char head[4];
+    ssize_t n = recv(fd, head, 4, MSG_DONTWAIT);
+    if (n <= 0) return n ? UINT32_MAX : 0;
+    assert_int_equal(n, 4);
+    return (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
+}
+
 /* The next message; "": none has come; "closed". */
 static const char *hear(int fd) {
     static char heard[1 << 20];
-    unsigned char head[4]; /* the length, its highest byte first */
-    ssize_t n = recv(fd, head, 4, MSG_DONTWAIT);
-    if (n == 0) return "closed";
-    if (n < 0) return "";
-    assert_int_equal(n, 4);
-    uint32_t length =
-        (uint32_t)head[0] << 24 | (uint32_t)head[1] << 16 | (uint32_t)head[2] << 8 | head[3];
+    uint32_t length = length_heard(fd);
+    if (!length) return "closed";
+    if (length == UINT32_MAX) return "";
     assert_true(length < sizeof heard);
     assert_int_equal(recv(fd, heard, length, MSG_DONTWAIT), length);
     heard[length] = '\0';
@@ -183,7 +188,7 @@ static void a_worker_is_welcomed_with_the_limits(void **state) {
     const char *m = hear(fd);
     assert_has(m, "\"heddle\":1");
     assert_has(m, "\"space\":\"main\"");
-    assert_has(m, "\"message_limit\":16777216");
+    assert_has(m, "\"message_limit\":16842752");
     assert_has(m, "\"claim_limit\":10000");
     assert_string_equal(hear(fd), "");
     assert_string_equal(hd_engine_socket(engine), path);
@@ -503,8 +508,42 @@ static void a_message_that_is_too_long_is_refused_before_it_is_read(void **state
     int fd = worker_now();
     say_bytes(fd, "\xff\xff\xff\xff", 4);
     pump();
-    assert_has(hear(fd), "a message has at most 16777216 bytes");
+    assert_has(hear(fd), "a message has at most 16842752 bytes");
     assert_string_equal(hear(fd), "closed");
+    close(fd);
+}
+
+/* hd_engine_serve_options: message_limit is that of either side. */
+static void the_engine_sends_no_longer_message_than_it_takes(void **state) {
+    enum { LIMIT = 1000 };
+    char input[LIMIT + 100];
+    hd_engine_stop_serving(engine);
+    hd_engine_serve_options o = { .socket = path, .message_limit = LIMIT };
+    assert_int_equal(hd_engine_serve(engine, &o), HD_OK);
+    int fd = worker_now();
+    snprintf(input, sizeof input, "{\"n\":\"%0*d\"}", LIMIT, 0);
+    start(input);
+    assert_string_equal(hear(fd), "");
+    hd_value result;
+    assert_int_equal(hd_workflow_await(engine, id, pool, &result), HD_FAILED);
+    assert_string_equal(hd_value_as_text(hd_value_at(result, "$error"), ""), "ValueError");
+    start("{\"n\":2}"); /* the worker's claim is not used up */
+    say_token(fd, "complete", token_heard(fd), ",\"result\":3");
+    assert_int_equal(hd_workflow_await(engine, id, pool, &result), HD_OK);
+    close(fd);
+}
+
+/* A value of value_max bytes fits in a message. */
+static void the_longest_value_crosses(void **state) {
+    size_t length = ((size_t)16 << 20) - strlen("{\"n\":\"\"}");
+    char *input = malloc(length + 16);
+    int fd = worker_now();
+    memcpy(input, "{\"n\":\"", 6);
+    memset(input + 6, 'x', length);
+    memcpy(input + 6 + length, "\"}", 3);
+    start(input);
+    free(input);
+    assert_in_range(length_heard(fd), (size_t)16 << 20, 16842752);
     close(fd);
 }
 
@@ -730,6 +769,8 @@ int main(void) {
         TEST(the_first_message_is_hello_of_this_version),
         TEST(a_worker_may_do_steps_that_name_no_queue),
         TEST(a_message_that_is_too_long_is_refused_before_it_is_read),
+        TEST(the_engine_sends_no_longer_message_than_it_takes),
+        TEST(the_longest_value_crosses),
         TEST(messages_may_come_byte_by_byte),
         TEST(a_worker_may_not_ask_for_too_many_steps),
         TEST(one_that_does_not_say_hello_is_dropped),

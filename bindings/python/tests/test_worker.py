@@ -108,7 +108,7 @@ def test_a_result_that_no_message_can_hold_is_a_type_error(path, shop):
 
         small, large = watch(path, use)
     assert small == str(3 << 20)
-    assert "bytes cannot cross: a message to the engine has at most 16,777,216" in large
+    assert "bytes cannot cross: a message to the engine has at most 16,842,752" in large
     assert process.returncode == 0 and not process.errors
 
 
@@ -119,14 +119,14 @@ def test_an_exception_that_no_message_can_hold_keeps_its_class(path, shop):
 
         small, large = watch(path, use)
     assert small == str(5 << 20)
-    assert re.fullmatch("the exception is too long: 18,.* bytes cannot cross: a message .* at most 16,777,216", large)
+    assert re.fullmatch("the exception is too long: 18,.* bytes cannot cross: a message .* at most 16,842,752", large)
     assert process.returncode == 0 and not process.errors
 
 
 def test_a_group_that_no_message_can_hold_is_a_value_error(path, shop):
     with workers(path) as process:
         said = watch(path, lambda store: asyncio.wait_for(store.run(shop.Grouped, 9 << 20), 20))
-    assert re.fullmatch("the exception is too long: .* bytes cannot cross: a message .* at most 16,777,216", said)
+    assert re.fullmatch("the exception is too long: .* bytes cannot cross: a message .* at most 16,842,752", said)
     assert process.returncode == 0 and not process.errors
 
 
