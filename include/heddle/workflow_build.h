@@ -47,7 +47,9 @@ HD_API bool hd_flow_problem(const hd_flow *flow, size_t index, hd_error *problem
 /* Sets the source position of the next call; the macros below call this. */
 HD_API void hd_flow_at(hd_flow *flow, const char *file, int line);
 /* Sets the id of the node that the next call makes; without it the id is made from the node's position. Ids name the
- * steps of running instances: set one if a step must keep its name when other steps are put before it. */
+ * steps of running instances: set one if a step must keep its name when other steps are put before it. Two nodes of a
+ * function with one id are a problem. A step in a finally stands on each way out: the first has the id, the others have
+ * a number behind it, "undo.2". */
 HD_API void hd_flow_id(hd_flow *flow, const char *id);
 
 /* ---- Inputs -------------------------------------------------------------------------------- */

@@ -34,11 +34,11 @@ hd_status draft_refuse(draft *d, uint32_t node, const char *format, ...) {
 
 /* ---- edges, grouped by the node they leave */
 
-/* By kind and index behind the node, so that GUARD i is the i-th. FORWARD edges have no index: by where they lead. */
+/* By kind and index behind the node, so that GUARD i is the i-th. Edges without an index: by where they lead. */
 static bool edge_before(const plan_edge *a, const plan_edge *b) {
     if (a->from != b->from) return a->from < b->from;
     if (a->kind != b->kind) return a->kind < b->kind;
-    return a->kind == EDGE_FORWARD ? a->to < b->to : a->index < b->index;
+    return edge_has_index(a->kind) ? a->index < b->index : a->to < b->to;
 }
 
 static void sift(plan_edge *e, uint32_t count, uint32_t i) {
@@ -133,7 +133,7 @@ static hd_status check_targets(draft *d, uint32_t i) {
             return draft_refuse(d, i, "%s edge to \"%s\": %s", edge_kind_name(e->kind), to->id,
                                 wrong);
         if (!k || edge_before(edge(d, n, k - 1), e)) continue;
-        if (e->kind == EDGE_FORWARD) return draft_refuse(d, i, "two edges to \"%s\"", to->id);
+        if (!edge_has_index(e->kind)) return draft_refuse(d, i, "two edges to \"%s\"", to->id);
         return draft_refuse(d, i, "two %s edges %u", edge_kind_name(e->kind), e->index);
     }
     return HD_OK;
@@ -536,8 +536,9 @@ static hd_status check_forks(draft *d) {
     return HD_OK;
 }
 
-/* ---- the final form */
+/* ---- alternatives */
 
+/* How many arrivals it waits for. */
 static uint32_t required(const draft_node *n) {
     switch (n->node->kind) {
     case NODE_ENTRY:
@@ -548,6 +549,45 @@ static uint32_t required(const draft_node *n) {
     default: return n->arrivals;
     }
 }
+
+/* The closest node that every way to the target leads through, if it goes along one of its edges only; else PLAN_NONE. */
+static uint32_t chooser_of(draft *d, const plan_edge *e) {
+    const draft_node *to = at(d, e->to);
+    out_rule rule = out_rule_of(at(d, to->dominator)->node->kind);
+    bool chooses = rule == OUT_GUARDS || rule == OUT_LOOP;
+    return required(to) > 1 && chooses ? to->dominator : PLAN_NONE;
+}
+
+/* The first node of the alternative through which the edge is reached; the edge's target if it leaves the chooser
+ * itself; PLAN_NONE if several alternatives may lead to the edge. */
+static uint32_t alternative_of(draft *d, const plan_edge *e, uint32_t chooser) {
+    uint32_t first = e->from;
+    if (first == chooser) return e->to;
+    while (at(d, first)->dominator != chooser) first = at(d, first)->dominator;
+    return at(d, first)->arrivals == 1 ? first : PLAN_NONE;
+}
+
+/* A node that waits for two ways of which one is taken would wait for ever. */
+static hd_status check_alternatives(draft *d) {
+    uint32_t *seen = arena_alloc_array(&d->p->memory, d->nodes.count, sizeof *seen);
+    if (!seen) return HD_NOMEM;
+    for (uint32_t i = 0; i < d->nodes.count; i++) seen[i] = PLAN_NONE;
+    for (uint32_t k = 0; k < d->edges.count; k++) {
+        const plan_edge *e = &d->edges.items[k];
+        uint32_t chooser = e->kind == EDGE_BACK ? PLAN_NONE : chooser_of(d, e);
+        uint32_t way = chooser == PLAN_NONE ? PLAN_NONE : alternative_of(d, e, chooser);
+        if (way == PLAN_NONE) continue;
+        if (seen[e->to] != PLAN_NONE && (seen[e->to] != way || way == e->to))
+            return draft_refuse(d, e->to,
+                                "alternatives of \"%s\" meet in it, and it waits for all of them; "
+                                "only a MERGE may follow",
+                                at(d, chooser)->node->id);
+        seen[e->to] = way;
+    }
+    return HD_OK;
+}
+
+/* ---- the final form */
 
 static uint32_t placed(draft *d, uint32_t i) {
     return i == PLAN_NONE ? PLAN_NONE : at(d, i)->order;
@@ -603,6 +643,7 @@ hd_status draft_check(draft *d) {
     if (!status) status = find_loops(d);
     if (!status) status = find_assigned(d);
     if (!status) status = check_forks(d);
+    if (!status) status = check_alternatives(d);
     return status ? status : finish(d);
 }
 

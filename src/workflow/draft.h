@@ -45,6 +45,10 @@ void draft_note(draft *d, uint32_t node, const code *c);
 /* Fills the error: what is wrong, at which node. Returns HD_SYNTAX. */
 hd_status draft_refuse(draft *d, uint32_t node, const char *format, ...) HD_PRINTF(3, 4);
 
+static inline bool edge_has_index(edge_kind kind) {
+    return kind == EDGE_GUARD || kind == EDGE_ELEM;
+}
+
 static inline bool var_in(var_set s, uint32_t v) { return s.words[v / 64] >> (v % 64) & 1; }
 static inline void var_add(var_set s, uint32_t v) { s.words[v / 64] |= UINT64_C(1) << (v % 64); }
 

@@ -138,6 +138,8 @@ static hd_status read_edge(ir_reader *r, size_t index, hd_value v) {
     if (e.kind == EDGE_KINDS) return ir_refuse(r, path, "unknown kind of edge \"%s\"", kind);
     if (number < 0 || number > NODES_MAX)
         return ir_refuse(r, path, "the index of an edge is a number from 0");
+    if (number && !edge_has_index(e.kind))
+        return ir_refuse(r, path, "a %s edge has no index", kind);
     e.index = (uint32_t)number;
     return vec_push(r->p->env, &r->d.edges, e) ? HD_OK : HD_NOMEM;
 }
@@ -477,6 +479,9 @@ static hd_status read_class_fields(ir_reader *r, const char *path, hd_value v, c
         if (!ir_is_name(it.value)) return ir_refuse(r, path, "a field is a name");
         info->fields[it.index] = (char *)(uintptr_t)ir_copy_text(r, it.value);
         if (!info->fields[it.index]) return HD_NOMEM;
+        for (size_t i = 0; i < it.index; i++)
+            if (!strcmp(info->fields[i], info->fields[it.index]))
+                return ir_refuse(r, path, "two fields \"%s\"", info->fields[i]);
     }
     return HD_OK;
 }
@@ -521,8 +526,11 @@ static hd_status read_class_list(ir_reader *r, hd_value all) {
 static hd_status read_document(ir_reader *r, hd_value ir) {
     const char *unknown =
         ir_unknown_key(ir, "heddle name inputs functions journal keep classes", "at comment");
-    int64_t format = hd_value_as_int(hd_value_at(ir, "heddle"), 0);
+    int64_t format = hd_value_as_int(hd_value_at(ir, "heddle"), -1);
     if (hd_value_kind(ir) != HD_KIND_OBJECT) return ir_refuse(r, "", "a workflow is an object");
+    if (format < 0)
+        return ir_refuse(r, "/heddle", "a workflow has \"heddle\": %d, the version of its form",
+                         IR_FORMAT);
     if (format != IR_FORMAT)
         return ir_refuse(r, "/heddle", "this library reads IR of version %d, not %lld", IR_FORMAT,
                          (long long)format);

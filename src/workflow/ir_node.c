@@ -323,6 +323,8 @@ static hd_status read_child(ir_reader *r, hd_value v, plan_node *n) {
     hd_value args = hd_value_at(v, "args");
     if (hd_value_exists(args) && hd_value_kind(args) != HD_KIND_OBJECT)
         return refuse_node(r, "\"args\" of a CHILD is an object: its inputs by name");
+    if (!ir_is_workflow_name(hd_value_at(v, "workflow")))
+        return refuse_node(r, "\"workflow\" is a name of " PLAN_NAME_RULE);
     hd_status status = read_name(r, v, "workflow", &n->name);
     if (!status) status = read_args(r, v, "args", true, n);
     if (!status) status = read_named(r, v, n);
@@ -363,7 +365,8 @@ static bool kind_named(const char *name, node_kind *out) {
 }
 
 hd_status ir_read_node(ir_reader *r, hd_value v, plan_node *n) {
-    const char *kind = hd_value_as_text(hd_value_at(v, "kind"), "");
+    const char *kind = hd_value_text(hd_value_at(v, "kind"), NULL);
+    if (!kind) return refuse_node(r, "a node has a \"kind\", a text");
     if (!kind_named(kind, &n->kind)) return refuse_node(r, "unknown kind \"%s\"", kind);
     const char *unknown = ir_unknown_key(v, node_keys[n->kind], "id kind at comment");
     if (unknown) return refuse_node(r, "unknown key \"%s\"", unknown);

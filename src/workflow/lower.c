@@ -90,6 +90,23 @@ static const char *make_id(lowering *l, const char *label) {
     return id;
 }
 
+/* The id that hd_flow_id has given, or, if that is NULL, one that is made of the label. A finally block is lowered once
+ * for each way out: the node of its first copy has the given id, the others have a number behind it. */
+static const char *step_id(lowering *l, const flow_step *s, const char *given, const char *label) {
+    bool copied = false, taken = false;
+    if (!given) return make_id(l, label);
+    for (uint32_t i = 0; i < l->nodes.count; i++) {
+        copied = copied || l->nodes.items[i].id == given;
+        taken = taken || !strcmp(l->nodes.items[i].id, given);
+    }
+    if (taken && !copied)
+        flow_refuse(l->f, s->at, s->call, HD_SYNTAX, "there is another node \"%s\"", given);
+    const char *id = given;
+    for (uint32_t n = 2; copied && is_used(l, id) && !l->f->nomem; n++)
+        id = print(l, "%s%s.%u", "", given, n);
+    return id;
+}
+
 static void add_edge(lowering *l, uint32_t from, uint32_t to, const char *kind, uint32_t index) {
     flow_edge e = { from, to, kind, index };
     if (!vec_push(l->f->env, &l->edges, e)) nomem(l);
@@ -222,7 +239,7 @@ static void lower_return(lowering *l, const flow_step *s) {
     if (!l->ends.count) return;
     hd_value record = of_kind(l, l->is_main ? "RETURN" : "RET");
     if (hd_value_exists(value)) record = set(l, record, "value", value);
-    (void)next_node(l, record, s->id ? s->id : make_id(l, s->label), s, false);
+    (void)next_node(l, record, step_id(l, s, s->id, s->label), s, false);
 }
 
 /* ---- Blocks -------------------------------------------------------------------------------- */
@@ -236,7 +253,7 @@ static void lower_if(lowering *l, const flow_step *s) {
         if (!hd_value_exists(b->condition)) has_else = true;
         else when = hd_array_append(l->f->pool, when, b->condition), count++;
     }
-    const char *id = s->id ? s->id : make_id(l, s->label);
+    const char *id = step_id(l, s, s->id, s->label);
     uint32_t n = next_node(l, set(l, of_kind(l, "BRANCH"), "when", when), id, s, false);
     for (const flow_block *b = s->blocks; b; b = b->next, i++) {
         add_end(l, &l->ends, n, "GUARD", i);
@@ -259,7 +276,7 @@ static void back_to(lowering *l, uint32_t head, const char *at) {
 
 static void lower_loop(lowering *l, const flow_step *s) {
     flow_ends breaks = { 0 }, backs = { 0 };
-    const char *id = s->id ? s->id : make_id(l, s->label);
+    const char *id = step_id(l, s, s->id, s->label);
     uint32_t head = next_node(l, s->keys, id, s, true);
     flow_around around = {
         .outer = l->around, .kind = AROUND_LOOP, .head = head, .breaks = &breaks, .backs = &backs
@@ -290,7 +307,7 @@ static void join(lowering *l, flow_ends *joins, const char *at) {
 static void lower_fan(lowering *l, const flow_step *s) {
     flow_ends joins = { 0 };
     uint32_t index = 0, handler = l->handler;
-    const char *id = s->id ? s->id : make_id(l, s->label);
+    const char *id = step_id(l, s, s->id, s->label);
     uint32_t head = next_node(l, s->keys, id, s, false);
     flow_around around = { .outer = l->around, .kind = AROUND_FAN };
     l->around = &around;
@@ -302,7 +319,7 @@ static void lower_fan(lowering *l, const flow_step *s) {
     }
     l->around = around.outer;
     l->handler = handler;
-    const char *join_id = s->join_id ? s->join_id : make_id(l, "join");
+    const char *join_id = step_id(l, s, s->join_id, "join");
     uint32_t barrier = new_node(l, s->join, join_id, s->join_at);
     for (uint32_t i = 0; i < joins.count; i++) add_edge(l, joins.items[i].from, barrier, "JOIN", 0);
     if (handler != NO_NODE) add_edge(l, barrier, handler, "EXCEPT", 0);
@@ -369,7 +386,7 @@ static void lower_finally_raised(lowering *l, const flow_step *s, const flow_blo
 }
 
 static void lower_try(lowering *l, const flow_step *s) {
-    const char *id = s->id ? s->id : make_id(l, s->label);
+    const char *id = step_id(l, s, s->id, s->label);
     const flow_block *last = s->blocks;
     uint32_t outer = l->handler;
     while (last->next) last = last->next;
@@ -396,7 +413,7 @@ static void lower_try(lowering *l, const flow_step *s) {
 /* ---- The whole ----------------------------------------------------------------------------- */
 
 static void lower_node(lowering *l, const flow_step *s) {
-    const char *id = s->id ? s->id : make_id(l, s->label);
+    const char *id = step_id(l, s, s->id, s->label);
     uint32_t n = next_node(l, s->keys, id, s, false);
     if (strcmp(hd_value_as_text(hd_value_at(s->keys, "kind"), ""), "RAISE"))
         add_end(l, &l->ends, n, NULL, 0);

@@ -467,12 +467,11 @@ static void ways_that_begin_at_once_are_joined_by_count(void **state) {
 
 static void what_can_never_go_on_ends_as_stalled(void **state) {
     hd_value error;
-    register_ir(
-        one_function("{\"id\":\"if\",\"kind\":\"BRANCH\",\"when\":[true]},{\"id\":\"a\",\"kind\":"
-                     "\"CALC\"},{\"id\":\"b\",\"kind\":\"CALC\"},"
-                     "{\"id\":\"both\",\"kind\":\"CALC\"},{\"id\":\"out\",\"kind\":\"RETURN\"}",
-                     "[\"in\",\"if\"],[\"if\",\"a\",\"GUARD\",0],[\"if\",\"b\",\"GUARD\",1],[\"a\","
-                     "\"both\"],[\"b\",\"both\"],[\"both\",\"out\"]"));
+    register_ir(one_function(
+        "{\"id\":\"a\",\"kind\":\"CALC\"},{\"id\":\"h\",\"kind\":\"HANDLER\",\"clauses\":[{}"
+        "]},{\"id\":\"both\",\"kind\":\"CALC\"},{\"id\":\"out\",\"kind\":\"RETURN\"}",
+        "[\"in\",\"a\"],[\"a\",\"h\",\"EXCEPT\"],[\"a\",\"both\"],[\"h\",\"both\",\"GUARD\",0]"
+        ",[\"both\",\"out\"]"));
     start("w", "{}");
     assert_int_equal(await(&error), HD_FAILED);
     assert_string_equal(text_at("status"), "stalled");

@@ -271,6 +271,24 @@ static void finally_is_done_on_every_way_out(void **state) {
     assert_string_equal(said, "inner outer ");
 }
 
+/* hd_flow_id: a finally stands on each way out, the first with the id. */
+static void a_step_of_a_finally_may_have_an_id(void **state) {
+    hd_value ir;
+    hd_error error = { 0 };
+    hd_flow_try(flow);
+    hd_flow_action(flow, NULL, "say", "'body'");
+    hd_flow_finally(flow);
+    hd_flow_id(flow, "undo");
+    hd_flow_action(flow, NULL, "say", "'undo'");
+    hd_flow_end(flow);
+    if (hd_flow_ir(flow, &ir, &error)) fail_msg("%s", error.message);
+    const char *text = hd_json_print(pool, ir, HD_JSON_COMPACT, NULL);
+    assert_non_null(strstr(text, "\"id\":\"undo\""));
+    assert_non_null(strstr(text, "\"id\":\"undo.2\""));
+    assert_result("{}", "null");
+    assert_string_equal(said, "body undo ");
+}
+
 static void branches_run_side_by_side_and_are_joined(void **state) {
     hd_flow_gather(flow);
     hd_flow_branch(flow);
@@ -378,6 +396,12 @@ static void w_gather(hd_flow *f) {
     hd_flow_gather(f);
     hd_flow_join(f, "a", "b");
 }
+static void w_two_of_one_id(hd_flow *f) {
+    hd_flow_id(f, "a");
+    hd_flow_do(f, "1");
+    hd_flow_id(f, "a");
+    hd_flow_do(f, "2");
+}
 static void w_schema(hd_flow *f) { hd_flow_schema(f, hd_object()); }
 
 static void what_is_wrong_is_said_with_call_and_line(void **state) {
@@ -404,6 +428,7 @@ static void what_is_wrong_is_said_with_call_and_line(void **state) {
         { w_no_way_back, "no way through its body comes back" },
         { w_gather, "the gather above it has no branch" },
         { w_schema, "there is no input yet" },
+        { w_two_of_one_id, "hd_flow_do: there is another node \"a\"" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hd_flow *f;
@@ -475,6 +500,7 @@ int main(void) {
         TEST(loops_break_and_continue),
         TEST(an_exception_is_caught_by_its_class),
         TEST(finally_is_done_on_every_way_out),
+        TEST(a_step_of_a_finally_may_have_an_id),
         TEST(branches_run_side_by_side_and_are_joined),
         TEST(a_function_is_called_with_a_frame_of_its_own),
         TEST(an_action_is_tried_again_as_it_says),

@@ -66,8 +66,9 @@ static void a_guard_says_when(void **state) {
         "%s]},"
         "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"x\"},{\"id\":\"h\",\"kind\":\"HANDLER\","
         "\"clauses\":["
-        "{\"classes\":[\"ValueError\",\"LookupError\"]},{}]},{\"id\":\"out\",\"kind\":\"RETURN\"}],"
-        "\"edges\":[[\"in\",\"b\"],[\"b\",\"a\",\"GUARD\",0],[\"b\",\"out\",\"GUARD\",1],[\"a\","
+        "{\"classes\":[\"ValueError\",\"LookupError\"]},{}]},{\"id\":\"out\",\"kind\":\"MERGE\"},"
+        "{\"id\":\"end\",\"kind\":\"RETURN\"}],\"edges\":[[\"out\",\"end\"],[\"in\",\"b\"],[\"b\","
+        "\"a\",\"GUARD\",0],[\"b\",\"out\",\"GUARD\",1],[\"a\","
         "\"out\"],"
         "[\"a\",\"h\",\"EXCEPT\"],[\"h\",\"out\",\"GUARD\",0],[\"h\",\"out\",\"GUARD\",1]]}]}";
     static const char *const cases[][2] = {

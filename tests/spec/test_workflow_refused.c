@@ -56,7 +56,9 @@ static void documents_of_another_shape_are_refused(void **state) {
     static const char *const documents[][2] = {
         { "5", "" },
         { "[]", "" },
-        { "{}", "IR of version 1" },
+        { "{}", "has \"heddle\": 1" },
+        { "{'heddle':'1','name':'w','functions':[]}", "has \"heddle\": 1" },
+        { "{'heddle':1.5,'name':'w','functions':[]}", "has \"heddle\": 1" },
         { "{'heddle':2,'name':'w','functions':[]}", "IR of version 1" },
         { "{'heddle':1,'functions':[]}", "name" },
         { "{'heddle':1,'name':'a/b','functions':[]}", "letters, digits" },
@@ -117,6 +119,10 @@ static void documents_of_another_shape_are_refused(void **state) {
           ":[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'"
           "edges':[['in','out']]}]}",
           "a field is a name" },
+        { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'record','fields':['a','b','a']}],'"
+          "functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'"
+          "RETURN'}],'edges':[['in','out']]}]}",
+          "two fields \"a\"" },
         { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'record'},{'name':'A','kind':'enum'"
           "}],'functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'"
           "RETURN'}],'edges':[['in','out']]}]}",
@@ -223,8 +229,6 @@ static const struct {
       "['in','x'],['x','out','GUARD',0],['x','out','GUARD',0]", "GUARD" },
     { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','x'],['x','out'],['x','out']",
       "two edges to \"out\"" },
-    { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','x'],['x','out'],['x','out','FORWARD',1]",
-      "two edges to \"out\"" },
     { "{'id':'x','kind':'LOOP_HEAD'," AT "}," OUT, "['in','x'],['x','out','BREAK']", "over" },
     { "{'id':'x','kind':'LOOP_HEAD','while':1,'into':['name','y']," AT "}," OUT,
       "['in','x'],['x','out','BREAK']", "into" },
@@ -277,6 +281,22 @@ static const struct {
       "['in','x'],['in','b'],['x','out'],['b','out']", "shares \"v\"" },
     { "{'id':'a','kind':'CALC'},{'id':'b','kind':'CALC'},{'id':'x','kind':'MERGE'," AT "}," OUT,
       "['in','a'],['in','b'],['a','x'],['b','x'],['x','out']", "meet" },
+    { "{'id':'b','kind':'BRANCH','when':[true]},{'id':'a','kind':'CALC'},{'id':'c','kind':'CALC'},{"
+      "'id':'x','kind':'RETURN'," AT "}",
+      "['in','b'],['b','a','GUARD',0],['b','c','GUARD',1],['a','x'],['c','x']",
+      "alternatives of \"b\" meet" },
+    { "{'id':'b','kind':'BRANCH','when':[true]},{'id':'x','kind':'RETURN'," AT "}",
+      "['in','b'],['b','x','GUARD',0],['b','x','GUARD',1]", "alternatives of \"b\" meet" },
+    { "{'id':'b','kind':'BRANCH','when':[true]},{'id':'a','kind':'CALC'},{'id':'x','kind':'RETURN'"
+      "," AT "}",
+      "['in','b'],['b','a','GUARD',0],['b','x','GUARD',1],['a','x']",
+      "alternatives of \"b\" meet" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':1},{'id':'a','kind':'CALC'},{'id':'x','kind':'RETURN'"
+      "," AT "}",
+      "['in','l'],['l','a','CONTINUE'],['l','x','BREAK'],['a','x']", "alternatives of \"l\" meet" },
+    { "{'id':'x'," AT "}," OUT, "['in','x'],['x','out']", "a node has a \"kind\"" },
+    { "{'id':'x','kind':'CHILD','workflow':'a b'," AT "}," OUT, "['in','x'],['x','out']",
+      "letters, digits" },
     { "{'id':'x','kind':'DONUT'," AT "}," OUT, "['in','x'],['x','out']", "unknown kind \"DONUT\"" },
     { "{'id':'x','kind':'RAISE','value':['name']," AT "}", "['in','x']", "" },
     { "{'id':'x','kind':'ACTION','action':'a','named':5," AT "}," OUT, "['in','x'],['x','out']",
@@ -316,7 +336,7 @@ static const struct {
       "['in','x'],['x','out','GUARD',0],['x','out','GUARD',2]", "GUARD edge 1 is missing" },
     { "{'id':'x','kind':'CALC'," AT "},{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'g','kind':"
       "'HANDLER','clauses':[{}]}," OUT,
-      "['in','x'],['x','out'],['x','h','EXCEPT',0],['x','g','EXCEPT',1],['h','out','GUARD',0],['g',"
+      "['in','x'],['x','out'],['x','h','EXCEPT'],['x','g','EXCEPT'],['h','out','GUARD',0],['g',"
       "'out','GUARD',0]",
       "EXCEPT edges; one at most" },
     { "{'id':'x','kind':'FAN_HEAD'," AT "}," OUT, "['in','x'],['in','out']", "no ELEM edge" },
@@ -376,6 +396,18 @@ static void what_could_not_run_is_refused_with_its_node_and_position(void **stat
     assert_int_equal(wrong, 0);
 }
 
+/* Each alternative of "b" begins two ways, and each way reaches its MERGE whichever was taken: "x" may wait for both. */
+static void alternatives_that_all_arrive_may_meet(void **state) {
+    hd_error error;
+    hd_value ir = parse("{'heddle':1,'name':'w','functions':[{'name':'run','nodes':["
+                        "{'id':'in','kind':'ENTRY'},{'id':'b','kind':'BRANCH','when':[true]},"
+                        "{'id':'p','kind':'CALC'},{'id':'q','kind':'CALC'},{'id':'m','kind':'MERGE'"
+                        "},{'id':'n','kind':'MERGE'},{'id':'x','kind':'RETURN'}],'edges':["
+                        "['in','b'],['b','p','GUARD',0],['b','q','GUARD',1],['p','m'],['p','n'],"
+                        "['q','m'],['q','n'],['m','x'],['n','x']]}]}");
+    assert_int_equal(try(ir, &error), HD_OK);
+}
+
 /* Edges have no position: what they name is told. */
 static void edges_to_nowhere_are_refused(void **state) {
     static const char *const edges[][2] = {
@@ -386,6 +418,7 @@ static void edges_to_nowhere_are_refused(void **state) {
         { "['in','out','SIDEWAYS']", "SIDEWAYS" },
         { "['in','out','GUARD',-1]", "number from 0" },
         { "['in','out','FORWARD',0,0]", "an edge is" },
+        { "['in','out','FORWARD',1]", "a FORWARD edge has no index" },
     };
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         char text[600];
@@ -561,6 +594,7 @@ int main(void) {
         TEST(documents_of_another_shape_are_refused),
         TEST(a_wrong_input_is_told_with_its_place),
         TEST(what_could_not_run_is_refused_with_its_node_and_position),
+        TEST(alternatives_that_all_arrive_may_meet),
         TEST(edges_to_nowhere_are_refused),
         TEST(more_than_100000_nodes_are_too_many),
         TEST(ten_million_nodes_cost_nothing),
