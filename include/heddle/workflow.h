@@ -152,8 +152,9 @@ HD_API hd_tx *hd_action_tx(const hd_action *action);
 HD_API hd_pool *hd_action_pool(hd_action *action);
 /* Sets the result; absent counts as null. Returns the value's status: a failed value fails the attempt. */
 HD_API hd_status hd_action_return(hd_action *action, hd_value result);
-/* Raises an exception of this class ("ValueError") in the workflow. The message is cut after 399 bytes. Returns
- * HD_FAILED. */
+/* Raises an exception of this class ("ValueError") in the workflow. Of a dotted name ("json.JSONDecodeError") that the
+ * engine does not know the last part counts; an unknown class is a RuntimeError whose message begins with the name. The
+ * message is cut after 399 bytes. Returns HD_FAILED. */
 HD_API hd_status hd_action_raise(hd_action *action, const char *class_name, const char *format, ...)
     HD_PRINTF(3, 4);
 

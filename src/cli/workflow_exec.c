@@ -178,16 +178,16 @@ static const char *last_line(char *tail) {
     return line ? line + 1 : tail;
 }
 
-/* The length of "ValueError" in "ValueError: too large"; 0: the line does not begin with a class. A dotted name counts
- * by its last part. */
-static size_t class_in(const char **line) {
-    const char *at = *line;
-    size_t length = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
-    if (at[length] != ':' && at[length]) return 0;
+/* The length of "ValueError" in "ValueError: too large"; 0: the line does not begin with a class. The engine goes by the
+ * last part of a dotted name. */
+static size_t class_in(const char *line) {
+    size_t length =
+        strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
+    const char *last = line;
+    if (line[length] != ':' && line[length]) return 0;
     for (size_t i = 0; i < length; i++)
-        if (at[i] == '.') *line = at + i + 1;
-    length -= (size_t)(*line - at);
-    return isupper((unsigned char)**line) && length < EXEC_CLASS ? length : 0;
+        if (line[i] == '.') last = line + i + 1;
+    return isupper((unsigned char)*last) && length < EXEC_CLASS ? length : 0;
 }
 
 static bool exited(exec_step *s, process *p, int status) {
@@ -198,7 +198,7 @@ static bool exited(exec_step *s, process *p, int status) {
     }
     if (!WEXITSTATUS(status)) return true;
     const char *line = last_line(p->tail);
-    size_t length = class_in(&line);
+    size_t length = class_in(line);
     if (length) {
         char class_name[EXEC_CLASS];
         snprintf(class_name, sizeof class_name, "%.*s", (int)length, line);

@@ -114,10 +114,11 @@ static hd_status retry_later(strand *s, const plan_retry *r) {
 }
 
 /* The exception is raised in the workflow. */
+/* Without arguments if the message is empty, as CancelledError is wherever it is raised. */
 static hd_status raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {
     e->w->status = HD_OK;
-    (void)raise_f(e->w, class_, "%s", message);
-    ev exception = raise_catch(e->w);
+    if (*message) (void)raise_f(e->w, class_, "%s", message);
+    ev exception = *message ? raise_catch(e->w) : exc_new(e->w, class_, e->w->empty_tuple);
     if (exception.kind != EV_EXC) return e->w->status ? e->w->status : HD_NOMEM;
     return walk_raise(s->in, s, exception);
 }
@@ -159,12 +160,24 @@ static hd_status retry(hd_engine *e, strand *s, const char *class_name, const ch
     return retry_later(s, &strand_node(s)->retry);
 }
 
+/* A class that the engine does not know is a RuntimeError, and the message begins with its name. */
+static hd_status raise_unknown(hd_engine *e, strand *s, const char *class_name,
+                               const char *message) {
+    char whole[1300];
+    snprintf(whole, sizeof whole, "%.200s%s%.1000s", class_name,
+             *class_name && *message ? ": " : "", message);
+    return raise(e, s, CLASS_RuntimeError, whole);
+}
+
 static hd_status fail(hd_engine *e, strand *s, const char *class_name, const char *message) {
     assert(strand_node(s)->kind == NODE_ACTION && live_of(s)->in == s->in);
     uint32_t class_ = exception_class(e, class_name);
-    if (class_ == CLASS_NONE) class_ = CLASS_RuntimeError;
-    return is_last_attempt(e, s, class_) ? raise(e, s, class_, message)
-                                         : retry(e, s, class_name, message);
+    const char *dot = strrchr(class_name, '.');
+    if (class_ == CLASS_NONE && dot) class_ = exception_class(e, dot + 1);
+    bool known = class_ != CLASS_NONE;
+    if (!known) class_ = CLASS_RuntimeError;
+    if (!is_last_attempt(e, s, class_)) return retry(e, s, class_name, message);
+    return known ? raise(e, s, class_, message) : raise_unknown(e, s, class_name, message);
 }
 
 /* The class of an exception from outside: its own, else the first of its bases that is known. */

@@ -357,6 +357,7 @@ case $n in
     null) exit ;;
     '"text"') echo nonsense; exit ;;
     '"fail"') echo "some words" >&2; echo "ValueError: $n is no number" >&2; exit 1 ;;
+    '"odd"') echo "Weird.Class: x" >&2; exit 1 ;;
     '"env"') printf '"%s %s %s"\n' "$HEDDLE_ACTION" "$HEDDLE_INSTANCE" "$HEDDLE_ATTEMPT"; exit ;;
 esac
 echo $((n * 2))
@@ -368,12 +369,13 @@ start_exec() { # start_exec ARGUMENTS...; leaves its number in $worker
     until_true grep -q "Ctrl-C" worker.err
 }
 flow register d.db double.json >/dev/null
-for key in null text fail env; do flow start d.db double "{\"n\": $([ $key = null ] && echo null || echo "\"$key\"")}" --key $key >/dev/null; done
+for key in null text fail odd env; do flow start d.db double "{\"n\": $([ $key = null ] && echo null || echo "\"$key\"")}" --key $key >/dev/null; done
 check "worker: --exec is needed" fails 1 "exec" workflow worker d.db double
 check "worker: where no engine runs, it runs the workflows itself" holds start_exec d.db double --exec "sh double.sh"
 check "nothing printed is null" gives 0 null workflow await d.db double/null --timeout 20 --quiet
 check "what is no JSON is an exception" fails 3 "ValueError: the command printed" workflow await d.db double/text --timeout 20 --quiet
 check "an exit status is an exception, by the last line of stderr" fails 3 'ValueError: "fail" is no number' workflow await d.db double/fail --timeout 20 --quiet
+check "a line with a class that is not known is whole" fails 3 'RuntimeError: Weird.Class: x' workflow await d.db double/odd --timeout 20 --quiet
 check "the command knows what it does" gives 0 '"double double/env 1"' workflow await d.db double/env --timeout 20 --quiet
 kill "$worker"
 wait "$worker" 2>/dev/null

@@ -111,6 +111,21 @@ static void cancelling_a_parent_cancels_its_child_first(void **state) {
     assert_int_equal(stats_now().open, 0);
 }
 
+/* CancelledError has no arguments, whichever of the two is cancelled. */
+static void cancelling_a_child_raises_cancelled_error_in_its_parent(void **state) {
+    const char *const cancelled[] = { "inner/outer:a.0.1", "outer/b" };
+    register_waiting();
+    for (size_t i = 0; i < 2; i++) {
+        start_keyed("outer", i ? "b" : "a", "{}");
+        pump();
+        assert_int_equal(hd_workflow_cancel(engine, cancelled[i]), HD_OK);
+        pump();
+        hd_value error = hd_value_at(hd_read(rt, pool, hd_workflow_cell(engine, id)), "error");
+        assert_string_equal(hd_value_as_text(hd_value_at(error, "$error"), ""), "CancelledError");
+        assert_int_equal(hd_value_count(hd_value_at(error, "args")), 0);
+    }
+}
+
 static void a_child_that_nothing_waits_for_any_more_is_cancelled(void **state) {
     register_nodes("inner", "{'id':'w','kind':'WAIT','signal':'go'},{'id':'out','kind':'RETURN'}",
                    "['in','w'],['w','out']");
@@ -186,6 +201,7 @@ int main(void) {
         IN_A_WORLD(what_a_child_raises_is_raised_in_its_parent),
         IN_A_WORLD(a_child_that_cannot_start_raises_in_its_parent),
         IN_A_WORLD(cancelling_a_parent_cancels_its_child_first),
+        IN_A_WORLD(cancelling_a_child_raises_cancelled_error_in_its_parent),
         IN_A_WORLD(a_child_that_nothing_waits_for_any_more_is_cancelled),
         IN_A_WORLD(a_workflow_that_starts_itself_ends_with_recursion_error),
         IN_A_WORLD(children_run_in_parallel_branches),

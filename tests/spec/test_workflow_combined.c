@@ -308,7 +308,7 @@ static void a_child_that_is_cancelled_alone_fails_no_group(void **state) {
     assert_string_equal(field("status"), "running");
     next_engine();
     advance(30000);
-    assert_result("[\"CancelledError('')\",\"1\"]");
+    assert_result("[\"CancelledError()\",\"1\"]");
 }
 
 /* When the first branch ends, others have not begun yet: they count as cancelled. */

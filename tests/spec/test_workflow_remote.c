@@ -226,6 +226,27 @@ static void a_failure_is_an_exception_of_its_class(void **state) {
     close(fd);
 }
 
+/* hd_action_raise: of a dotted name the last part counts; an unknown one is in the message. */
+static void a_class_that_is_not_known_is_in_the_message(void **state) {
+    static const char *const said[][3] = {
+        { "Weird.Class", "RuntimeError", "[\"Weird.Class: x\"]" },
+        { "a.b.KeyError", "KeyError", "[\"x\"]" },
+    };
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char more[100];
+        int fd = worker_now();
+        start("{}");
+        snprintf(more, sizeof more, ",\"class\":\"%s\",\"message\":\"x\"", said[i][0]);
+        say_token(fd, "fail", token_heard(fd), more);
+        hd_value error = hd_value_at(hd_read(rt, pool, hd_workflow_cell(engine, id)), "error");
+        assert_string_equal(hd_value_as_text(hd_value_at(error, "$error"), ""), said[i][1]);
+        assert_string_equal(hd_json_print(pool, hd_value_at(error, "args"), HD_JSON_COMPACT, NULL),
+                            said[i][2]);
+        close(fd);
+        pump();
+    }
+}
+
 static void an_exception_crosses_as_a_value(void **state) {
     int fd = worker_now();
     start("{}");
@@ -754,6 +775,7 @@ int main(void) {
         TEST(a_worker_is_welcomed_with_the_limits),
         TEST(a_step_goes_to_a_worker_and_its_result_into_the_workflow),
         TEST(a_failure_is_an_exception_of_its_class),
+        TEST(a_class_that_is_not_known_is_in_the_message),
         TEST(an_exception_crosses_as_a_value),
         TEST(a_worker_gets_as_many_steps_as_it_asks_for),
         TEST(a_worker_gets_steps_of_its_actions_alone),
