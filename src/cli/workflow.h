@@ -70,6 +70,8 @@ void print_status(const cli *c, FILE *to, const char *status, bool coloured);
 bool flow_runner(flow *f, int64_t *pid);
 /* A line that says so, if there is none. */
 void flow_print_runner(flow *f);
+/* What was asked of the instance (cancel, pause, a signal) and is yet to be done. */
+void flow_print_requests(flow *f);
 
 /* Steps of the instance that other processes do through the store: [{"id", "node", "action", "attempt", "since",
  * "process": {"host", "pid", "session"}}]. */

@@ -107,7 +107,10 @@ const command command_workflow_ls = {
     .least = 1,
     .most = 2,
     .summary = "list instances: status, start, duration",
-    .text = "Lists the instances of a store, or of one workflow, in order of their names.",
+    .text =
+        "Lists the instances of a store, or of one workflow, in order of their names. The status "
+        "is that of the store: an instance that was cancelled or paused while no program runs "
+        "it keeps its status until one does; \"heddle workflow show\" names what waits.",
     .options = (const cli_option[]){ { "status", "WORD",
                                        "only those that are running, paused, queued, done, failed, "
                                        "cancelled or stalled" },

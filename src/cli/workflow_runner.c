@@ -1,9 +1,11 @@
-/* workflow_runner.c -- which program runs the workflows of a space, as their lease tells. */
+/* workflow_runner.c -- which program runs the workflows of a space, as their lease tells; and what that program has
+ * yet to do. */
 #include "cli/output.h"
 #include "cli/workflow.h"
 #include "store/lease.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct search {
     flow *f;
@@ -36,4 +38,29 @@ void flow_print_runner(flow *f) {
     printf("  %sno program runs it%s", out_colour(c, COLOUR_YELLOW), out_colour(c, COLOUR_NONE));
     if (pid) printf(" (process %" PRId64 " has ended)", pid);
     puts("; the next one goes on with it");
+}
+
+/* ---- Requests ---------------------------------------------------------------------------- */
+
+typedef struct requests {
+    flow *f;
+    uint32_t count;
+} requests;
+
+static bool look_at_message(const hd_listing *entry, void *ctx) {
+    requests *r = ctx;
+    const store *of = &r->f->s;
+    hd_cell cell = hd_cell_of(of->rt, entry->space, entry->scope, entry->id, NULL);
+    hd_value message = hd_read(of->rt, of->pool, cell);
+    const char *verb = flow_text(message, "verb");
+    if (!*verb || strcmp(flow_text(message, "to"), r->f->id)) return true;
+    fputs(r->count++ ? ", " : "  asked for, and not done yet: ", stdout);
+    print_plain(stdout, verb);
+    return true;
+}
+
+void flow_print_requests(flow *f) {
+    requests r = { .f = f };
+    (void)hd_runtime_list(f->s.rt, f->space, "workflow.inbox", NULL, look_at_message, &r);
+    if (r.count) putchar('\n');
 }

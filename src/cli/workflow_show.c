@@ -54,6 +54,7 @@ static void print_head(flow *f, hd_value doc) {
     print_label(c, "version");
     printf("%s\n", flow_text(doc, "version"));
     if (!flow_is_over(doc)) flow_print_runner(f);
+    if (!flow_is_over(doc)) flow_print_requests(f);
     if (!flow_is_over(doc)) flow_print_places(f);
 }
 
@@ -101,7 +102,8 @@ const command command_workflow_show = {
         "passed (done, or raised what was caught, or given up for another branch), to come, "
         "or \"-\" where the document does not tell. If a program runs the instance, it is asked: "
         "\"runs\" is an open step that a worker does, \"no worker\" one whose action no worker "
-        "has. A step that another process does through the "
+        "has. If no program runs it, what was asked of it meanwhile (cancel, pause) is named. A "
+        "step that another process does through the "
         "store has a line that names it. A name like \"charge #pay\" is the "
         "action and the node: other commands want the node. With --json the instance's "
         "document, with its id.",

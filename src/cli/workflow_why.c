@@ -376,6 +376,7 @@ static void print_head(question *q) {
     else if (!flow_is_over(doc) && !q->answered)
         printf("  %sas the store tells: process %" PRId64 ", which runs it, does not serve%s\n",
                out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
+    if (!flow_is_over(doc) && !q->answered) flow_print_requests(&q->f);
 }
 
 /* A step that waits for branches stands at the FAN_HEAD and at the BARRIER. */

@@ -62,6 +62,12 @@ check "show takes the cell's name, too" holds says "  fetch_items" show w.db mai
 check "why-not: it is queued" holds sh -c '"$0" why-not w.db data_pipeline/one | grep -q "begins when a program runs"' "$heddle"
 check "show --json is the document with its id" holds says '"id":"data_pipeline/one"' show w.db data_pipeline/one --json
 check "a misspelt instance names the nearest" fails 2 "Did you mean data_pipeline/one" workflow show w.db data_pipeline/on
+flow register q.db "$irs/nap.json" >/dev/null
+flow start q.db nap --key asked >/dev/null
+flow pause q.db nap/asked >/dev/null
+flow cancel q.db nap/asked >/dev/null
+check "show: what was asked while no program runs it" holds says "asked for, and not done yet: pause, cancel" show q.db nap/asked
+check "why-not: the same" holds sh -c '"$0" why-not q.db nap/asked | grep -q "not done yet: pause, cancel"' "$heddle"
 check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
 
 # ---- a program runs them
