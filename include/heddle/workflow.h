@@ -186,8 +186,8 @@ typedef struct hd_engine_serve_options {
      * "FILE-workers-SPACE". */
     const char *socket;
     uint32_t connections; /* how many at once at most; default 64 */
-    /* Bytes of a message, of either side; default: value_max of the engine and 64 KiB. A step whose arguments do not fit
-     * fails with ValueError. */
+    /* Bytes of a message, of either side; default: value_max of the engine and 64 KiB. A step whose arguments do not
+     * fit fails with ValueError. */
     uint32_t message_limit;
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_engine_serve_options;
@@ -222,7 +222,7 @@ typedef struct hd_start_options {
      * NULL: a new instance. 1 to 100 bytes of UTF-8, without '/', '#' and control characters (U+0000 to U+001F, U+007F
      * to U+009F). */
     const char *key;
-    int32_t priority;  /* instances with a higher priority go first */
+    int32_t priority;  /* -1000 to 1000; instances with a higher one go first */
     const char *queue; /* for steps that name no queue, also those of its children; NULL: none */
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_start_options;
@@ -230,7 +230,7 @@ typedef struct hd_start_options {
 /* Starts an instance; `id` gets its id, "name/key". The instance is stored when the next hd_runtime_sync has returned,
  * and its first steps begin after that. Inputs that are not given have their defaults. `options` may be NULL.
  * HD_NOT_FOUND: no such workflow; HD_MISMATCH: the input does not fit (hd_runtime_error says where); HD_EXISTS: see
- * `key`; HD_USAGE: a key or a queue that cannot be. */
+ * `key`; HD_USAGE: a key, a priority or a queue that cannot be. */
 HD_API hd_status hd_workflow_start(hd_engine *engine, const char *name, hd_value input,
                                    const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]);
 
@@ -264,7 +264,8 @@ typedef void (*hd_workflow_stored_fn)(void *ctx);
 HD_API hd_status hd_workflow_stored(hd_engine *engine, hd_workflow_stored_fn fn, void *ctx);
 
 /* Raises CancelledError wherever the instance waits. Steps of its clean-up (finally, except) still run, and the
- * instance is over when they have ended. HD_OK also for an instance that is over. HD_NOT_FOUND. */
+ * instance is over when they have ended. HD_OK also for an instance that is over. HD_NOT_FOUND; HD_USAGE: inside an
+ * action with a transaction (hd_action_spec.transaction). */
 HD_API hd_status hd_workflow_cancel(hd_engine *engine, const char *id);
 /* Gives the signal to the WAIT step that waits for it, or keeps it for the next one. A payload that is no value of a
  * workflow (nested more than 200 deep, ...) raises TypeError there. HD_NOT_FOUND: there is no such instance, or it is
@@ -276,7 +277,8 @@ HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const cha
  * run may finish, and their results are kept; if no step follows, the instance ends. The engine still notices lost
  * workers, and a signal still reaches the instance: if it comes before the instance is resumed, it ends the wait, also
  * when the deadline of the wait has passed during the pause. Cancelling ends the pause, so that the clean-up runs.
- * Children are instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is over. */
+ * Children are instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is over; HD_USAGE:
+ * inside an action with a transaction. */
 HD_API hd_status hd_workflow_pause(hd_engine *engine, const char *id);
 HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
 /* Runs an instance that is over again, with the version it was started with. With `node`, a node of the workflow's
@@ -353,7 +355,7 @@ typedef struct hd_schedule {
     hd_catch_up catch_up;
     /* Times that are late by more than this are skipped. Default: none is; with HD_CATCH_UP_NONE 60. */
     double window_s;
-    int32_t priority;      /* of the instances */
+    int32_t priority;      /* of the instances, -1000 to 1000 */
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_schedule;
 

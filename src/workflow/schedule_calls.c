@@ -82,6 +82,8 @@ static hd_status make(hd_engine *e, hd_pool *pool, const hd_schedule *s, hd_valu
             error, HD_USAGE,
             "%s of a schedule: 1 to 60 bytes, without '/', '@', '#' and control characters",
             "the name");
+    if (!start_priority_is_good(s->priority))
+        return refuse(error, HD_USAGE, "%s is from -1000 to 1000", "a priority");
     hd_status status = check_spans(s, error);
     if (status) return status;
     *doc = document_of(e, pool, s);

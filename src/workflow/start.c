@@ -97,6 +97,8 @@ hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input
     return hd_object_set(pool, r, "input", input);
 }
 
+bool start_priority_is_good(int32_t priority) { return priority >= -1000 && priority <= 1000; }
+
 /* The key is a part of a cell's name, "space/workflow/<name>/<key>#path". */
 static bool key_is_good(const char *key) {
     size_t length = strlen(key);
@@ -134,6 +136,8 @@ static hd_status make_id(hd_engine *e, const char *name, const hd_start_options 
         return runtime_fail(
             e->rt, HD_USAGE,
             "a start key has 1 to 100 bytes of UTF-8, without '/', '#' and control characters");
+    if (!start_priority_is_good(o->priority))
+        return runtime_fail(e->rt, HD_USAGE, "a priority is from -1000 to 1000");
     if (o->queue && !line_name_is_good(o->queue))
         return runtime_fail(e->rt, HD_USAGE, "a queue has a name of " PLAN_NAME_RULE);
     if (o->key) snprintf(id, HD_INSTANCE_ID_SIZE, "%s/%s", name, o->key);

@@ -627,7 +627,7 @@ static void a_result_that_is_absent_is_null(void **state) {
 }
 
 /* hd_start_options: a key is a part of a cell's name, so it has no '#' and no control character; nor has the name of a
- * schedule, of which keys are made. */
+ * schedule, of which keys are made. Priorities have the bounds of those in an IR. */
 static void a_key_that_no_cell_can_have_is_refused(void **state) {
     static const char *const bad[] = {
         "", "a/b", "a#b", "a\x01", "a\x7f", "a\xc2\x80", "a\xc2\x9f"
@@ -644,7 +644,13 @@ static void a_key_that_no_cell_can_have_is_refused(void **state) {
         assert_int_equal(hd_schedule_put(engine, &s, &error), HD_USAGE);
         assert_non_null(strstr(error.message, "'#'"));
     }
-    hd_start_options o = { .key = "a~ \xc2\xa0@" };
+    for (int32_t priority = -1001; priority <= 1001; priority += 2002) {
+        hd_schedule s = { .name = "s", .workflow = "w", .cron = "@daily", .priority = priority };
+        hd_start_options high = { .priority = priority };
+        assert_int_equal(hd_workflow_start(engine, "w", hd_object(), &high, id), HD_USAGE);
+        assert_int_equal(hd_schedule_put(engine, &s, NULL), HD_USAGE);
+    }
+    hd_start_options o = { .key = "a~ \xc2\xa0@", .priority = 1000 };
     assert_int_equal(hd_workflow_start(engine, "w", hd_object(), &o, id), HD_OK);
     assert_result("1");
 }
