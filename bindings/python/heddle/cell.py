@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Generic, Optional, TypeVar, cast
 
 from . import _heddle, values
+from .typed import model_of
 
 if TYPE_CHECKING:
     from .store import Node, Store
@@ -97,23 +98,10 @@ class Cell(_heddle.Cell, Generic[T]):
                 node.stop()
 
 
-def model_of(cls: Any) -> tuple[Optional[Callable[[Any], Any]], Optional[Callable[[Any], Any]]]:
-    """How data becomes an object of the class, and back. Plain types need nothing."""
-    if hasattr(cls, "model_validate"):
-        return cls.model_validate, _dump
-    if isinstance(cls, type) and values.is_model(cls):
-        return getattr(cls, "parse_obj"), _dump
-    if isinstance(cls, type) and values.is_dataclass(cls):
-        return lambda data: values.conform(data, cls, members=True), _dump
-    if hasattr(cls, "__args__"):
-        return lambda data: values.conform(data, cls), None
-    return None, None
-
-
-def result_of(cls: Any) -> Callable[[Any], Any]:
+def result_of(cls: Any, cell: str) -> Callable[[Any], Any]:
     """A function that makes an object of the class from a value in the document of an instance. Values of workflows
     that are no plain JSON are stored in forms of their own: values.revive."""
-    load = model_of(cls)[0]
+    load = model_of(cls, cell)[0]
 
     def revived(data: Any) -> Any:
         value = values.revive(data)
@@ -127,7 +115,3 @@ def result_of(cls: Any) -> Callable[[Any], Any]:
 def is_of_instance(name: str) -> bool:
     """Whether the name is of a place in the document of an instance: "main/workflow/Checkout/17#/result"."""
     return name.partition("#")[0].partition("/")[2].startswith("workflow/")
-
-
-def _dump(value: Any) -> Any:
-    return value if isinstance(value, (dict, list)) else values.plain(value)

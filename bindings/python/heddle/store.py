@@ -11,8 +11,9 @@ from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable
                     Sequence, TypeVar, Union, overload)
 
 from . import _heddle
-from .cell import Cell, is_of_instance, model_of, result_of
+from .cell import Cell, is_of_instance, result_of
 from .space import Space, Workflows
+from .typed import model_of
 from .why import Graph, Why, WhyNot
 
 if TYPE_CHECKING:
@@ -359,12 +360,12 @@ class Store(Workflows):
     def cell(self, name: str, type: Optional[type] = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]:
         """The cell of this name: "space/id", "space/id#/path"; with a scope "space@user/id", "space@session/id".
 
-        With a pydantic model or a dataclass it reads and writes objects of that class; with a JSON Schema it reads what
-        the schema describes. With any type, a cell in the document of an instance reads values as ``handle.result()``
+        With a pydantic model, a dataclass or an enum it reads and writes objects of that class, and raises a TypeError for
+        one that would not be read back equal; with a JSON Schema it reads what the schema describes. With any type, a cell in the document of an instance reads values as ``handle.result()``
         returns them."""
-        load, dump = model_of(type) if type is not None else (None, None)
+        load, dump = model_of(type, name) if type is not None else (None, None)
         if type is not None and is_of_instance(name):
-            load = result_of(type)
+            load = result_of(type, name)
         cell = self._runtime.cell(Cell, name, load, dump)
         if schema is None:
             return cell

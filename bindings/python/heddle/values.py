@@ -186,7 +186,7 @@ _STANDARD_MODULES = frozenset({"datetime", "uuid", "decimal", "fractions", "path
 
 _CONTENT = (int, float, str, bytes, tuple, list, dict, set, frozenset)
 
-def _is_enum(cls: type) -> bool:
+def is_enum(cls: type) -> bool:
     enum = sys.modules.get("enum")
     return enum is not None and issubclass(cls, enum.Enum)
 
@@ -211,7 +211,7 @@ def encode(v: Any) -> Optional[Encoded]:
         return writer(v)
     if isinstance(v, BaseException):
         return encode_error(v)
-    if _is_enum(cls):
+    if is_enum(cls):
         return "$enum", remember_class(cls), {"name": v.name or "", "value": v.value}  # flags may have no name
     if is_named_tuple(cls):
         if operators.is_plain_tuple(cls):
@@ -507,18 +507,29 @@ def revive(data: Any) -> Any:
 # ---- Plain data, for cells
 
 
+def plain_model(v: Any, **which: Any) -> Any:
+    """A model as its class reads it: under aliases where it takes no names of fields. ``include={"name"}``: that field alone."""
+    cls = type(v)
+    if hasattr(cls, "model_dump"):
+        config = getattr(cls, "model_config", {})
+        by_name = config.get("populate_by_name") or config.get("validate_by_name")
+        return v.model_dump(mode="json", by_alias=not by_name, **which)
+    import decimal
+    import json
+
+    own = decimal.Decimal in cls.__config__.json_encoders
+    exact = cls.__json_encoder__ if own else lambda part: str(part) if type(part) is decimal.Decimal else cls.__json_encoder__(part)
+    return json.loads(v.json(encoder=exact, by_alias=not cls.__config__.allow_population_by_field_name, **which))
+
+
 def plain(v: Any) -> Any:
     """A model or dataclass as plain data; anything else as it is."""
     cls = type(v)
-    if hasattr(cls, "model_dump"):
-        return v.model_dump(mode="json")
     if is_model(cls):
-        import json
-
-        return json.loads(v.json())
+        return plain_model(v)
     if is_dataclass(cls):
         return {name: getattr(v, name) for name in getattr(cls, "__dataclass_fields__")}
-    if _is_enum(cls):
+    if is_enum(cls):
         return v.value
     if isinstance(v, dict):
         return dict(v)
@@ -532,34 +543,30 @@ def plain(v: Any) -> Any:
 # ---- By annotation, for what came from outside
 
 
-def _build_dataclass(cls: Any, data: dict[str, Any], members: bool) -> Any:
+def _build_dataclass(cls: Any, data: dict[str, Any]) -> Any:
     import typing
 
     hints = typing.get_type_hints(cls)
-    return cls(**{key: conform(value, hints.get(key), members) for key, value in data.items()})
+    return cls(**{key: conform(value, hints.get(key)) for key, value in data.items()})
 
 
-def _conform_items(value: Any, annotation: Any, members: bool) -> Any:
+def _conform_items(value: Any, annotation: Any) -> Any:
     import typing
 
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is list and isinstance(value, list) and args:
-        return [conform(item, args[0], members) for item in value]
+        return [conform(item, args[0]) for item in value]
     if origin is dict and isinstance(value, dict) and len(args) == 2:
-        return {key: conform(item, args[1], members) for key, item in value.items()}
+        return {key: conform(item, args[1]) for key, item in value.items()}
     candidates = [a for a in args if isinstance(a, type) and a is not type(None)]
-    if len(candidates) == 1 and origin not in (list, dict, tuple, set, frozenset) and (members or isinstance(value, dict)):
-        return conform(value, candidates[0], members)
+    if len(candidates) == 1 and origin not in (list, dict, tuple, set, frozenset) and isinstance(value, dict):
+        return conform(value, candidates[0])
     return value
 
 
-def conform(value: Any, annotation: Any, members: bool = False) -> Any:
-    """Plain data as the record that the annotation names. Scalars are never converted, but for the members of enums where
-    the data is what :func:`plain` has made of an object, which writes their values."""
-    if members and isinstance(annotation, type) and _is_enum(annotation):
-        return value if value is None else annotation(value)
-    scalar = isinstance(value, (bool, int, float, str, bytes))
-    if annotation is None or value is None or scalar and not members:
+def conform(value: Any, annotation: Any) -> Any:
+    """Plain data as the record that the annotation names. Scalars are never converted."""
+    if annotation is None or value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
     if isinstance(annotation, type) and isinstance(value, dict):
         if hasattr(annotation, "model_validate"):
@@ -567,5 +574,5 @@ def conform(value: Any, annotation: Any, members: bool = False) -> Any:
         if is_model(annotation):
             return getattr(annotation, "parse_obj")(value)
         if is_dataclass(annotation):
-            return _build_dataclass(annotation, value, members)
-    return _conform_items(value, annotation, members) if hasattr(annotation, "__args__") else value
+            return _build_dataclass(annotation, value)
+    return _conform_items(value, annotation) if hasattr(annotation, "__args__") else value

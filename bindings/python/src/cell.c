@@ -6,6 +6,7 @@
 
 static PyObject *cell_alloc(runtime_object *owner, PyTypeObject *type, hd_cell cell, PyObject *load,
                             PyObject *dump);
+static PyObject *cell_name(PyObject *object, void *unused);
 
 /* ---- Reading ----------------------------------------------------------------------------- */
 
@@ -136,6 +137,19 @@ static PyObject *dumped(cell_object *self, PyObject *v) {
     return PyObject_CallFunctionObjArgs(self->dump, v, NULL);
 }
 
+/* The refusal of a value says which cell it was for. */
+static void name_cell(PyObject *object) {
+    PyObject *type, *e, *traceback;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return;
+    PyErr_Fetch(&type, &e, &traceback);
+    PyObject *name = cell_name(object, NULL);
+    if (name) PyErr_Format(PyExc_TypeError, "%U: %S", name, e);
+    Py_XDECREF(name);
+    Py_XDECREF(type);
+    Py_XDECREF(e);
+    Py_XDECREF(traceback);
+}
+
 static PyObject *write_with(PyObject *object, PyObject *v, write_fn fn, bool whole) {
     cell_object *self = (cell_object *)object;
     runtime_object *owner = self->owner;
@@ -146,7 +160,8 @@ static PyObject *write_with(PyObject *object, PyObject *v, write_fn fn, bool who
     hd_value value = from_python(owner, owner->tx ? hd_tx_pool(owner->tx) : pool, data, PLAIN);
     Py_DECREF(data);
     hd_status status = hd_value_status(value);
-    if (!PyErr_Occurred())
+    if (PyErr_Occurred()) name_cell(object);
+    else
         status = owner->tx ? fn(owner->tx, self->cell, value) : alone(owner, fn, self->cell, value);
     pool_leave(owner);
     return PyErr_Occurred() ? NULL : none_or_raise(owner, status);

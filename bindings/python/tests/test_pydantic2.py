@@ -60,7 +60,7 @@ else:
             made.__dict__.update(given)
             return made
 
-        def model_dump(self, mode="python"):
+        def model_dump(self, mode="python", **options):
             return dict(self.__dict__)
 
         def __eq__(self, other):

@@ -1,0 +1,181 @@
+"""Cells with a type: what is written is read back equal, or the write is refused."""
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import functools
+import typing
+from dataclasses import dataclass, field
+
+import pydantic
+import pytest
+
+import heddle
+
+
+class Colour(enum.Enum):
+    RED = 1
+    GREEN = "g"
+
+
+class Text(str, enum.Enum):
+    A = "a"
+
+
+class Model(pydantic.BaseModel):
+    amount: decimal.Decimal = decimal.Decimal(0)
+    span: datetime.timedelta = datetime.timedelta(0)
+    pair: tuple = ()
+    numbers: typing.Dict[int, str] = {}
+    raw: bytes = b""
+    any: typing.Any = None
+
+
+class Aliased(pydantic.BaseModel):
+    kind: str = pydantic.Field(alias="Kind")
+
+
+class Doubling(pydantic.BaseModel):
+    n: int
+
+    if hasattr(pydantic, "field_validator"):
+        @pydantic.field_validator("n")
+        @classmethod
+        def doubled(cls, n):
+            return n * 2
+    else:
+        @pydantic.validator("n")
+        def doubled(cls, n):
+            return n * 2
+
+
+@dataclass
+class Inner:
+    v: int
+    t: tuple = ()
+
+
+@dataclass
+class Other:
+    w: int
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner
+    rows: list[Inner]
+    maybe: typing.Optional[Inner] = None
+    named: dict[str, Inner] = field(default_factory=dict)
+    one: typing.Union[int, Inner, Other, None] = None
+    many: tuple[Inner, ...] = ()
+    pair: tuple[int, Inner] | None = None
+    colour: Colour = Colour.RED
+    colours: list[Colour] = field(default_factory=list)
+    loose: object = None
+    sequence: typing.Sequence[Inner] = ()
+
+
+@dataclass
+class Derived:
+    a: int
+    b: int = field(init=False, default=3)
+
+    def __post_init__(self) -> None:
+        self.a += 1
+
+    @functools.cached_property
+    def twice(self) -> int:
+        return self.a * 2
+
+
+@dataclass
+class WithMore:
+    a: int
+
+    def __post_init__(self) -> None:
+        self.more = self.a
+
+
+def derived() -> Derived:
+    made = Derived(1)
+    made.b = made.twice
+    return made
+
+
+OUTER = Outer(Inner(1, (2, 3)), [Inner(2)], Inner(3), {"a": Inner(4)}, Other(5), (Inner(6),), (7, Inner(8)), Colour.GREEN, [Colour.RED],
+              {"x": [1, b"\xff"]}, [Inner(9)])
+
+READ_BACK = [
+    (Model, Model(amount=decimal.Decimal("12345678901234567.89"))), (Model, Model(amount=decimal.Decimal("1.10"))),
+    (Model, Model(span=datetime.timedelta(days=3, microseconds=1), pair=(1, 2), numbers={1: "a"}, any=[{"a": 1.5}])),
+    (Aliased, Aliased(Kind="x")), (Outer, OUTER), (Outer, dataclasses.replace(OUTER, one=Inner(5))),
+    (Derived, derived()), (WithMore, None), (Colour, Colour.RED), (Colour, Colour.GREEN), (Text, Text.A), (tuple, (1, 2)),
+    (tuple[Inner, ...], (Inner(1),)), (list[Inner], [Inner(1)]), (dict[str, Model], {"a": Model(amount=1)}),
+    (typing.Optional[Inner], Inner(1)), (float, float("inf")), (Inner, Inner(1, (float("inf"),)))]
+
+
+@pytest.mark.parametrize("cls, value", READ_BACK, ids=lambda v: getattr(v, "__name__", None))
+def test_what_is_written_is_read_back(cls, value):
+    with heddle.open() as store:
+        cell = store.cell("main/x", cls)
+        cell.set(value)
+        assert cell() == value and repr(cell()) == repr(value)
+
+
+REFUSED = [
+    (Model, Model(any={1: 2}), "main/x: value['any'] cannot be stored as it is: {1: 2} would be read as {'1': 2}"),
+    (Model, Model(any=datetime.date(2026, 1, 1)), "main/x: value['any'] cannot be stored as it is"),
+    (Model, Model(raw=b"\xff"), "Model.raw: 'utf-8' codec"), (Doubling, Doubling(n=1), "main/x: value['n'] cannot"),
+    (Outer, dataclasses.replace(OUTER, loose=Inner(1)), "main/x: value['loose'] cannot"),
+    (Outer, dataclasses.replace(OUTER, loose=[Text.A]), "main/x: value['loose'][0] cannot"),
+    (Outer, dataclasses.replace(OUTER, sequence=(1,)), "main/x: value['sequence'] cannot"),
+    (Outer, dataclasses.replace(OUTER, loose={1: 2}), "main/x: dict with keys that are not str cannot be stored at value['loose']"),
+    (Outer, dataclasses.replace(OUTER, loose={1}), "main/x: set cannot be stored in a cell at value['loose']"),
+    (WithMore, WithMore(1), "main/x: value cannot be stored as it is"), (Inner, Other(1), "main/x: Other(w=1) cannot be stored as Inner"),
+    (Colour, 5, "main/x: 5 cannot be stored as Colour"), (list[Inner], [{"t": []}], "there is no 'v', for which Inner has no default")]
+
+
+@pytest.mark.parametrize("cls, value, message", REFUSED)
+def test_what_would_be_read_as_something_else_is_refused(cls, value, message):
+    with heddle.open() as store:
+        cell = store.cell("main/x", cls)
+        with pytest.raises(TypeError) as refused:
+            cell.set(value)
+        assert message in str(refused.value) and str(refused.value).startswith("main/x: ")
+        assert not cell.exists()
+
+
+def test_a_dict_may_be_written_for_an_object():
+    with heddle.open() as store:
+        cell = store.cell("main/x", list[Inner])
+        cell.set([{"v": 1}])
+        assert cell() == [Inner(1)]
+
+
+def test_a_class_that_has_changed_reads_what_it_has_fields_for():
+    with heddle.open() as store:
+        store.cell("main/x").set({"v": 1, "gone": 2})
+        assert store.cell("main/x", Inner)() == Inner(1)
+        store.cell("main/x").set({"t": []})
+        with pytest.raises(heddle.InputError, match="main/x cannot be read as Inner: there is no 'v', for which Inner has no default"):
+            store.cell("main/x", Inner)()
+        store.cell("main/x").set(7)
+        with pytest.raises(heddle.InputError, match="main/x cannot be read as Colour: 7 is not a valid Colour"):
+            store.cell("main/x", Colour)()
+        store.cell("main/x").set({"amount": "none"})
+        with pytest.raises(pydantic.ValidationError) as refused:
+            store.cell("main/x", Model)()
+        assert refused.value.__notes__ == ["main/x cannot be read as Model"]
+
+
+def test_a_computation_of_a_typed_cell_is_held_to_its_type():
+    told = []
+    with heddle.open() as store:
+        store.on_error(lambda name, error: told.append(str(error)))
+        cell = store.cell("main/x", Outer)
+        store.computed(cell)(lambda: dataclasses.replace(OUTER, loose=Inner(1)))
+        cell.sink(lambda value: None)
+        store.settle()
+    assert told and told[0].startswith("main/x: value['loose'] cannot be stored as it is")
