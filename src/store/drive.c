@@ -241,11 +241,13 @@ static void start(hd_runtime *rt) {
 /* HD_USAGE: a pump is under way. A second one inside it would deliver again what the first is delivering. */
 hd_status runtime_check_pump(hd_runtime *rt) {
     if (rt->open || rt->in_run)
-        return runtime_fail(rt, HD_USAGE, "pump cannot be called inside a transaction or run");
+        return runtime_fail(rt, HD_USAGE,
+                            "pump, settle, sync, hd_pull_now and hd_transact cannot be called "
+                            "inside a transaction or a run");
     if (rt->pumping || rt->r.announcing)
         return runtime_fail(rt, HD_USAGE,
-                            "pump, settle and sync cannot be called by what they call: use "
-                            "hd_runtime_post to do it later");
+                            "pump, settle, sync, pull and transact cannot be called by what they "
+                            "call: post a function that does it later");
     return HD_OK;
 }
 

@@ -306,15 +306,17 @@ hd_status tx_unpack_single(hd_tx *tx) {
     return tx_write_op(tx, OP_SET, at, v, 0);
 }
 
-/* Says which cell it was: the status alone tells little. If the transaction has failed, another call was the reason. */
-static hd_status misfit(hd_tx *tx, hd_cell cell, hd_status status) {
+/* Says which cell it was: the status alone tells little. If the transaction has failed, another call was the reason. A
+ * number that is there has a place, so that only its sum can be out of range. */
+static hd_status misfit(hd_tx *tx, hd_cell cell, place_id at, hd_status status) {
     char name[160];
     if (tx->failed || (status != HD_KIND && status != HD_RANGE)) return status;
     hd_cell_print(tx->rt, cell, name, sizeof name);
-    return runtime_fail(tx->rt, status, "%s: %s", name,
-                        status == HD_RANGE
-                            ? "not an index of the array there, or the sum is too large"
-                            : "what is there is of another kind");
+    const char *why = status == HD_KIND ? "what is there is of another kind"
+                      : hd_value_kind(tx_peek(tx, at)) == HD_KIND_INT
+                          ? "the sum does not fit into 64 bits"
+                          : "not an index of the array there";
+    return runtime_fail(tx->rt, status, "%s: %s", name, why);
 }
 
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
@@ -327,7 +329,7 @@ static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
         if (status) return status;
     }
     if (kind == OP_REMOVE && place_is_doc(&tx->r->places, at)) kind = OP_DELETE;
-    return misfit(tx, cell, tx_write_op(tx, kind, at, v, 0));
+    return misfit(tx, cell, at, tx_write_op(tx, kind, at, v, 0));
 }
 
 /* What a public write returns. A body that does not look at the status must not commit without the write. */

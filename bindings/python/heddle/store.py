@@ -93,13 +93,23 @@ class Transaction:
                                   "Do not await inside `with store.transaction()`")
 
 
-def _check_plain(fn: Callable[[], Any]) -> None:
-    """TypeError: the function of a transaction is async; nothing would await what it returns."""
+def _check_function(fn: Any, what: str) -> None:
+    """TypeError: what was given cannot be called."""
+    if not callable(fn):
+        raise TypeError(f"{what} takes a function, not {fn!r}")
+
+
+def _check_plain(fn: Any, what: str, instead: str) -> None:
+    """TypeError: it is no function, or an async one; nothing would await what it returns."""
     from .version import is_async
 
+    _check_function(fn, what)
     if is_async(fn):
-        raise TypeError(f"a transaction takes an ordinary function, and {getattr(fn, '__name__', 'this one')} is async: nothing may "
-                        "be awaited inside of it")
+        raise TypeError(f"{what} takes an ordinary function, and {getattr(fn, '__name__', 'this one')} is async: {instead}")
+
+
+_IN_TRANSACTION = "nothing may be awaited inside of it"
+_IN_HANDLER = "nothing would await it. Let it write into a cell what is to be done, and an async effect or a workflow do it"
 
 
 def _current_task() -> Optional[asyncio.Task[Any]]:
@@ -335,12 +345,14 @@ class Store(Workflows):
     def post(self, fn: Callable[[], object]) -> None:
         """From any thread: calls ``fn`` on the store's thread. Other threads may call only this method and
         :meth:`stop`."""
+        _check_plain(fn, "post", "post a function that makes a task of it")
         self._runtime.post(fn)
 
     # ---- Errors
 
     def on_error(self, fn: Callable[[str, BaseException], Any]) -> Callable[[str, BaseException], Any]:
         """Calls ``fn(name, exception)`` when a computation, effect, handler or sink has raised. Without one, it is logged."""
+        _check_plain(fn, "on_error", "nothing would await it")
         self._error_handlers.append(fn)
         return fn
 
@@ -379,13 +391,13 @@ class Store(Workflows):
     def transact(self, fn: Callable[[], T], *, group: int = 0) -> T:
         """Runs ``fn`` in a transaction, again while what it read has been changed by another program, and returns when it
         is stored. It may be called several times: it must change nothing but cells."""
-        _check_plain(fn)
+        _check_plain(fn, "a transaction", _IN_TRANSACTION)
         result: T = self._runtime.transact(fn, group)
         return result
 
     async def transact_async(self, fn: Callable[[], T], *, group: int = 0) -> T:
         """The same without blocking the loop. ``fn`` itself is an ordinary function."""
-        _check_plain(fn)
+        _check_plain(fn, "a transaction", _IN_TRANSACTION)
         loop = self._driver_().attach()
         from .flows import settle
 
@@ -469,6 +481,7 @@ class Store(Workflows):
                   run_once: bool) -> None:
         from .version import is_async, version_of
 
+        _check_function(fn, "an effect" if effect else "a computation")
         suspends = is_async(fn)
         name = name or getattr(fn, "__name__", None)
         runs: Callable[..., object] = fn
@@ -498,6 +511,7 @@ class Store(Workflows):
         With ``confirmed`` it is called only with values that the store has accepted: in a file, those on disk. Values in
         between are skipped. :meth:`settle` does not wait for such a call, :meth:`sync` and :meth:`close` do. Commits of the
         change group ``group`` (:meth:`transaction`) do not call ``fn``: an editor shows its own edits already."""
+        _check_plain(fn, "a sink", "nothing would await it. Write `async for value in cell`, or an async effect that reads the cell")
         return Node(self, self._runtime.sink(cell, fn, name=name, confirmed=confirmed, group=group), name or "sink")
 
     # ---- Patterns
@@ -535,6 +549,7 @@ class Store(Workflows):
             def handle(payload: Any, id: str, time: float, attempt: int, posted: bool, missed: int) -> Any:
                 return fn(Event(payload, id, time, attempt, posted, missed))
 
+            _check_plain(fn, "a handler", _IN_HANDLER)
             given = name or getattr(fn, "__name__", None)
             handler = self._runtime.on(stream, handle, name=given, reads=list(reads) or None, schema=schema)
             try:
@@ -588,6 +603,7 @@ class Store(Workflows):
         same key each time. If it raises, it is called again later."""
 
         def register(fn: F) -> F:
+            _check_plain(fn, "a channel", "nothing would await it. A message that takes long is for a workflow")
             self._runtime.channel(space, channel, fn)
             return fn
 

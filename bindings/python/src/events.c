@@ -1,6 +1,8 @@
 /* events.c -- streams: handlers in Python, sending and posting, the outbox. */
 #include "convert.h"
 
+#include <stdio.h>
+
 /* ---- Handlers ---------------------------------------------------------------------------- */
 
 static const char *text_of(PyObject *o) {
@@ -100,12 +102,23 @@ PyObject *runtime_off(PyObject *object, PyObject *handle_) {
 
 /* ---- Sending ----------------------------------------------------------------------------- */
 
+/* What became of an event. Its status alone does not say what was not found. */
+static void raise_outcome(callback *c, hd_status status) {
+    char stream[160];
+    hd_error error = { .status = status };
+    hd_cell_print(c->owner->rt, c->cell, stream, sizeof stream);
+    if (status == HD_NOT_FOUND)
+        snprintf(error.message, sizeof error.message, "there is no handler for the stream %s",
+                 stream);
+    raise_error(c->owner->st, status, &error);
+}
+
 static void told(const char *id, hd_status status, void *ctx) {
     callback *c = ctx;
     runtime_object *self = c->owner;
     PyObject *type = NULL, *e = NULL, *traceback = NULL;
     if (status) {
-        raise_error(self->st, status, NULL);
+        raise_outcome(c, status);
         PyErr_Fetch(&type, &e, &traceback);
         PyErr_NormalizeException(&type, &e, &traceback);
     }

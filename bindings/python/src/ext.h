@@ -127,6 +127,8 @@ void callback_free(void *ctx); /* an hd_release_fn */
 
 /* Whether the runtime may be used here and now; else an exception is set. */
 bool runtime_usable(runtime_object *self);
+/* The same for a call of this name that waits for the store, which nothing may that runs in a transaction. */
+bool runtime_may_wait(runtime_object *self, const char *call);
 /* Sets the exception for a status. `error` may be NULL. Returns NULL. */
 PyObject *raise_status(runtime_object *self, hd_status status, const hd_error *error);
 PyObject *raise_error(module_state *st, hd_status status, const hd_error *error);

@@ -2,6 +2,7 @@
 #include "convert.h"
 
 #include <structmember.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- Checks ------------------------------------------------------------------------------ */
@@ -37,6 +38,17 @@ bool runtime_usable(runtime_object *self) {
             "a store belongs to the thread that opened it: open another one on the same file "
             "in this thread, or hand the work over with store.post"
     };
+    return raise_error(self->st, HD_USAGE, &error), false;
+}
+
+bool runtime_may_wait(runtime_object *self, const char *call) {
+    hd_error error = { .status = HD_USAGE };
+    if (!runtime_usable(self)) return false;
+    if (!self->tx) return true;
+    snprintf(
+        error.message, sizeof error.message,
+        "%s() cannot be called inside a transaction, a computation, an effect, a sink or a handler",
+        call);
     return raise_error(self->st, HD_USAGE, &error), false;
 }
 
@@ -281,6 +293,7 @@ static bool settle_step(runtime_object *self, hd_status *status) {
 /* False: a part of the graph does not settle. Ctrl-C ends it. */
 static PyObject *runtime_settle(PyObject *object, PyObject *unused) {
     USABLE(self);
+    if (!runtime_may_wait(self, "settle")) return NULL;
     hd_status status;
     hd_runtime_look(self->rt);
     while (!settle_step(self, &status))
@@ -311,6 +324,7 @@ static PyObject *runtime_turn(PyObject *object, PyObject *seconds) {
 
 static PyObject *runtime_sync(PyObject *object, PyObject *unused) {
     USABLE(self);
+    if (!runtime_may_wait(self, "sync")) return NULL;
     hd_status status = hd_runtime_sync(self->rt);
     log_threads(self);
     return driven(self, status);

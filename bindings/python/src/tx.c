@@ -129,7 +129,8 @@ PyObject *runtime_transact(PyObject *object, PyObject *args) {
     runtime_object *self = (runtime_object *)object;
     PyObject *fn;
     unsigned long long group = 0;
-    if (!runtime_usable(self) || !PyArg_ParseTuple(args, "O|K", &fn, &group)) return NULL;
+    if (!runtime_may_wait(self, "transact") || !PyArg_ParseTuple(args, "O|K", &fn, &group))
+        return NULL;
     attempt a = { .self = self, .fn = fn, .group = group };
     hd_status status = hd_transact(self->rt, try_once, &a);
     PyObject *out = raise_kept(self) ? NULL : outcome(&a, status);

@@ -185,6 +185,46 @@ def test_what_looks_like_a_write_and_is_none_is_refused(store):
         asyncio.run(store.transact_async(later))
 
 
+def test_what_nothing_would_await_or_call_is_refused_at_once(store):
+    async def later(*_): ...
+
+    cell = store.cell("main/x")
+    takers = {"a handler": store.on("main/s"), "a sink": cell.sink, "a channel": store.channel("mail"), "post": store.post,
+              "on_error": store.on_error}
+    for what, take in takers.items():
+        with pytest.raises(TypeError, match=f"^{what} takes an ordinary function, and later is async: "):
+            take(later)
+    takers |= {"an effect": store.effect, "a computation": store.computed(cell), "a transaction": store.transact}
+    for what, take in takers.items():
+        with pytest.raises(TypeError, match=f"^{what} takes a function, not 5"):
+            take(5)
+
+
+def test_calls_that_wait_are_refused_inside_by_their_own_names(store):
+    cell = store.cell("main/x")
+    cell.set(2**63 - 1)
+    for name, call in [("settle", store.settle), ("sync", store.sync), ("pull", cell.pull),
+                       ("transact", lambda: store.transact(lambda: None))]:
+        with store.transaction():
+            with pytest.raises(heddle.UsageError, match=rf"^{name}\(\) cannot be called inside a transaction"):
+                call()
+    with pytest.raises(heddle.UsageError, match="^main/x: the sum does not fit into 64 bits"):
+        cell.increment()
+    cell.set([])
+    with pytest.raises(heddle.UsageError, match="^main/x#/3: not an index of the array there"):
+        cell[3].increment()
+
+
+def test_an_event_without_a_handler_says_so():
+    async def main():
+        async with heddle.open() as store:
+            store.on_error(lambda name, error: None)
+            with pytest.raises(heddle.InputError, match="there is no handler for the stream main/orders"):
+                await store.handled("main/orders", 1)
+
+    asyncio.run(main())
+
+
 def test_a_write_that_raises_fails_its_transaction(store):
     one, two = store.cell("main/one"), store.cell("main/two")
     one.set(1)
