@@ -118,8 +118,26 @@ def is_named_tuple(cls: type) -> bool:
 
 def _datetime(v: Any) -> Encoded:
     body = {"iso": v.isoformat(), **({"fold": 1} if getattr(v, "fold", 0) else {})}
-    zone = getattr(getattr(v, "tzinfo", None), "key", None)  # of a ZoneInfo: its offset alone would be another zone
-    return "$record", class_name(type(v)), {**body, "zone": zone} if isinstance(zone, str) else body
+    tzinfo = getattr(v, "tzinfo", None)
+    zone = getattr(tzinfo, "key", None)  # of a ZoneInfo: its offset alone would be another zone
+    if isinstance(zone, str):
+        body["zone"] = zone
+    elif _zone_name(tzinfo):
+        body["tzname"] = _zone_name(tzinfo)
+    return "$record", class_name(type(v)), body
+
+
+def _zone_name(zone: Any) -> Optional[str]:
+    """The name that the program gave a timezone; None: it has none but its offset."""
+    if type(zone).__name__ != "timezone" or type(zone).__module__ != "datetime":
+        return None
+    name: str = zone.tzname(None)
+    return name if name != type(zone)(zone.utcoffset(None)).tzname(None) else None
+
+
+def _timezone(v: Any) -> Encoded:
+    name = _zone_name(v)
+    return "$record", "datetime:timezone", {**({"name": name} if name else {}), "seconds": v.utcoffset(None).total_seconds()}
 
 
 def _timedelta(v: Any) -> Encoded:
@@ -131,7 +149,7 @@ _WRITERS: dict[str, Callable[[Any], Encoded]] = {
     "datetime:date": _datetime,
     "datetime:time": _datetime,
     "datetime:timedelta": _timedelta,
-    "datetime:timezone": lambda v: ("$record", "datetime:timezone", {"seconds": v.utcoffset(None).total_seconds()}),
+    "datetime:timezone": _timezone,
     "uuid:UUID": lambda v: ("$record", "uuid:UUID", {"hex": str(v)}),
     "decimal:Decimal": lambda v: ("$record", "decimal:Decimal", {"value": str(v)}),
     "fractions:Fraction": lambda v: ("$record", "fractions:Fraction", {"value": str(v)}),
@@ -148,13 +166,16 @@ def _read_datetime(cls: Any, body: dict[str, Any]) -> Any:
         from zoneinfo import ZoneInfo
 
         value = value.replace(tzinfo=ZoneInfo(body["zone"]))
+    if "tzname" in body:
+        value = value.replace(tzinfo=type(value.tzinfo)(value.tzinfo.utcoffset(None), body["tzname"]))
     return value.replace(fold=1) if body.get("fold") else value
 
 
 def _read_timezone(cls: Any, body: dict[str, Any]) -> Any:
     from datetime import timedelta
 
-    return cls(timedelta(seconds=body["seconds"]))
+    offset = timedelta(seconds=body["seconds"])
+    return cls(offset, body["name"]) if "name" in body else cls(offset)
 
 
 _READERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {

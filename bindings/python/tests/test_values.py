@@ -77,7 +77,8 @@ ONE_OF_EACH = [
     frozenset({1, 2}), range(1, 10, 2), Point(1, [2]), Colour.RED, Colour.BLUE, Level.LOW, Item("tea", 3.5), Frozen(7),
     Cart(items=[Item("a")], owner="b"), datetime.datetime(2026, 11, 17, 6, 40, 1, 5), datetime.date(2026, 1, 1),
     datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc), datetime.time(12, 30), datetime.timedelta(-1, 5, 7),
-    datetime.timezone(datetime.timedelta(hours=2)), uuid.UUID(int=5), decimal.Decimal("1.10"), decimal.Decimal("NaN"),
+    datetime.timezone(datetime.timedelta(hours=2)), datetime.timezone(datetime.timedelta(hours=1), "CET"),
+    datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1), "CET")), uuid.UUID(int=5), decimal.Decimal("1.10"), decimal.Decimal("NaN"),
     fractions.Fraction(1, 3), pathlib.Path("/tmp/x"), pathlib.PurePosixPath("a"), int, Item,
     {"$tuple": [1]}, {"$keys": ["a"], "a": 1}, {"$$": 1, "$": 2}, {"type": "x", "message": "y"}, {"$error": "ValueError"},
 ]
@@ -377,3 +378,9 @@ def test_an_error_of_pydantic_crosses_as_what_it_is():
         Item(id="no number")
     found = cross(refused.value)
     assert isinstance(found, pydantic.ValidationError) and str(found) == str(refused.value)
+
+
+def test_a_timezone_keeps_its_name():
+    zone = datetime.timezone(datetime.timedelta(hours=1), "CET")
+    for value in (zone, datetime.datetime(2026, 1, 1, tzinfo=zone), datetime.time(1, tzinfo=zone)):
+        assert repr(cross(value)) == repr(value)
