@@ -63,7 +63,8 @@ class Cell(_heddle.Cell, Generic[T]):
 
     def sink(self, fn: Callable[[T], object], *, name: Optional[str] = None, confirmed: bool = False,
              group: int = 0) -> Node:
-        """Calls ``fn`` with the value, now and whenever it changes. The options are those of :meth:`Store.sink`."""
+        """Calls ``fn`` with the value, now and whenever it changes, but not for what ``fn`` itself writes. The options are
+        those of :meth:`Store.sink`."""
         return self.store.sink(self, fn, name=name, confirmed=confirmed, group=group)
 
     def __aiter__(self) -> AsyncIterator[T]:
