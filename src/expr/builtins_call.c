@@ -146,7 +146,26 @@ static uint32_t class_of_errno(int64_t number) {
     return CLASS_OSError;
 }
 
+/* How many arguments the class must have, as CPython says it; NULL: any number of them. */
+static const char *takes_exactly(const classes *c, uint32_t class_, uint32_t *count) {
+    bool group = class_is(c, class_, CLASS_BaseExceptionGroup);
+    bool codec = class_is(c, class_, CLASS_UnicodeDecodeError) ||
+                 class_is(c, class_, CLASS_UnicodeEncodeError);
+    *count = group ? 2 : codec ? 5 : 4;
+    return group ? "BaseExceptionGroup.__new__()"
+           : codec || class_is(c, class_, CLASS_UnicodeTranslateError) ? "function"
+                                                                       : NULL;
+}
+
 static ev make_exception(world *w, uint32_t class_, const call *c) {
+    uint32_t exactly;
+    const char *taking = takes_exactly(w->classes, class_, &exactly);
+    if (class_of(w->classes, class_)->flags & (CLASS_OWN_NEW | CLASS_OWN_BASES))
+        return raise_f(w, CLASS_Unsupported, "raising the class '%s', whose objects its code makes",
+                       class_shown(class_of(w->classes, class_)));
+    if (taking && c->count + c->named != exactly)
+        return raise_f(w, CLASS_TypeError, "%s takes exactly %u arguments (%u given)", taking,
+                       exactly, c->count + c->named);
     if (c->named)
         return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
                        class_shown(class_of(w->classes, class_)));
@@ -248,4 +267,9 @@ ev call_class(world *w, uint32_t class_, const call *c) {
     const function *f = function_find(builtins, info->name, strlen(info->name));
     if (f && info->kind == CLASS_BUILTIN) return call_builtin(w, (uint32_t)(f - builtins), c);
     return raise_f(w, CLASS_Unsupported, "calling the class '%s'", class_shown(info));
+}
+
+ev call_if_exception(world *w, ev v) {
+    bool is_class = v.kind == EV_TYPE && class_is(w->classes, (uint32_t)v.i, CLASS_BaseException);
+    return is_class ? call_class(w, (uint32_t)v.i, &(call){ 0 }) : v;
 }

@@ -140,6 +140,7 @@ enum {
     CLASS_OWN_TRUTH = 128, /* bool */
     CLASS_OWN_BASES = 256, /* the classes above it */
     CLASS_OWN_SET = 2048,  /* what assigning an attribute does */
+    CLASS_OWN_NEW = 16384, /* exceptions: making an object */
     /* Enums: a member is its value, too, in operators (IntEnum); in str and format as well. */
     CLASS_BARE = 512,
     CLASS_BARE_TEXT = 1024,

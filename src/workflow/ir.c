@@ -421,6 +421,7 @@ static hd_status read_class_flags(ir_reader *r, const char *path, hd_value v, cl
                   { "own_equal", CLASS_OWN_EQUAL },
                   { "own_truth", CLASS_OWN_TRUTH },
                   { "own_set", CLASS_OWN_SET },
+                  { "own_new", CLASS_OWN_NEW },
                   { "bare", CLASS_BARE },
                   { "bare_text", CLASS_BARE_TEXT } };
     for (uint32_t i = 0; i < sizeof flags / sizeof *flags; i++) {
@@ -494,7 +495,7 @@ static hd_status read_class(ir_reader *r, size_t index, hd_value v) {
     const char *unknown = ir_unknown_key(
         v,
         "name kind base more fields frozen open by_id partial own own_operators own_text "
-        "own_equal own_truth own_set bare bare_text",
+        "own_equal own_truth own_set own_new bare bare_text",
         "at comment");
     if (!ir_is_name(hd_value_at(v, "name"))) return ir_refuse(r, path, "a class has a \"name\"");
     if (unknown) return ir_refuse(r, path, "unknown key \"%s\"", unknown);

@@ -14,6 +14,7 @@
  * however long it has been running. */
 #include "workflow/walk.h"
 
+#include "expr/builtins.h"
 #include "expr/dict.h"
 #include "expr/encode.h"
 #include "expr/iter.h"
@@ -644,8 +645,7 @@ static bool run_raise(strand *s, const plan_node *n) {
     ev exception;
     if (!n->code) return unwind(s, s->a->vars->slots.items[n->caught]);
     if (eval(s, n->code, &exception, &ok) != OUTCOME_VALUE) return ok;
-    if (exception.kind == EV_TYPE)
-        exception = exc_new(s->in->w, (uint32_t)exception.i, s->in->w->empty_tuple);
+    exception = call_if_exception(s->in->w, exception);
     if (ev_failed(exception)) return unwind_pending(s);
     if (exception.kind != EV_EXC)
         return unwind_new(s, CLASS_TypeError, "exceptions must derive from BaseException");

@@ -12,7 +12,8 @@ WORDS = ("'x'", "'yz'", "''", "'a b'", "'Q7'")
 OPERATORS = ("+", "-", "*", "//", "%", "/", "&", "|", "^")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
 ERRORS = ("ValueError", "KeyError", "TypeError", "ZeroDivisionError", "Own", "OwnChild", "OSError")
-CAUGHT = (*ERRORS, "Exception", "LookupError", "ArithmeticError", "(KeyError, ValueError)", "(Own, IndexError)", "AttributeError")
+CLASSES = (*ERRORS, "Coded", "Needs")
+CAUGHT = (*ERRORS, "Coded", "Exception", "LookupError", "ArithmeticError", "(KeyError, ValueError)", "(Own, IndexError)", "AttributeError")
 
 
 class Sources:
@@ -446,6 +447,7 @@ class Sources:
         if self.chance(0.04):
             simple = [lambda: [f"return {self.expr(2)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)})"],
                       lambda: [f"raise {self.random.choice(ERRORS)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)}) from {self.name()}"],
+                      lambda: [f"raise {self.random.choice(CLASSES)}" + self.random.choice(("", f" from {self.random.choice(CLASSES)}", f" from {self.expr(1)}"))],
                       lambda: [f"assert {self.expr(1)}, {self.expr(1)}"]]
         if self.loops and self.chance(0.15):
             simple = [lambda: [f"if {self.expr(1)}:", f"    {self.random.choice(('break', 'continue'))}"]]

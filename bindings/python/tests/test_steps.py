@@ -40,6 +40,13 @@ def test_an_exception_with_its_own_init_runs_as_python() -> None:
     assert run(source) == (7, ("code 7",))
 
 
+@pytest.mark.parametrize("body", ["kind = Coded\nraise kind", "kind = Coded\nraise Own('x') from kind"])
+def test_a_class_with_code_in_a_variable_cannot_be_raised(body: str) -> None:
+    with pytest.raises(heddle.Unsupported, match="the class 'Coded'") as caught:
+        run(twin.flow(body))
+    assert "in workflow Flow, <twin" in caught.value.__notes__[0]
+
+
 JSON_INPUTS = """
 @dataclass
 class Line:

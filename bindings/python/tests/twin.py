@@ -83,6 +83,15 @@ class Own(Exception):
 class OwnChild(Own):
     pass
 
+class Coded(Exception):
+    def __init__(self, code=4):
+        super().__init__("coded", code)
+        self.code = code
+
+class Needs(Exception):
+    def __init__(self, what):
+        self.what = what
+
 class Colour(enum.Enum):
     RED = 1
     BLUE = 2

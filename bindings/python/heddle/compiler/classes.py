@@ -118,6 +118,8 @@ class ClassTable:
             entry.update(_record_flags(cls))
         if kind != "enum" and _has_more(cls, fields):
             entry["partial"] = True
+        if kind == "exception" and runs_code(cls):
+            entry["own_new"] = True
         entry.update(operators.own(cls, kind))
         return entry
 

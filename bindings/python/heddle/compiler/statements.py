@@ -564,21 +564,29 @@ class Statements(Several):
                                    "Write the exception: raise ValueError(...).")
             self._raise_node(["name", self.caught[-1]], node)
             return
-        exception, cause = self.sequence([node.exc, node.cause])
+        parts = [node.exc, node.cause]
+        calls = [self._exception_of(part) for part in parts]  # CPython makes objects of classes after it has evaluated both
+        exception, cause = self.sequence([part if call is None else None for part, call in zip(parts, calls)])
+        if calls[0] is not None:
+            cause = cause if self.is_stable(cause, ()) else self.keep(cause, node)
+            exception = self.expr(calls[0])
         if node.cause is not None:
-            exception = self._with_cause(exception, cause, node)
+            exception = self.keep(exception, node)
+            cause = cause if calls[1] is None else self.expr(calls[1])
+            self.graph.do(["assign", cause, ["attr", exception, "__cause__"]], node)
         self._raise_node(exception, node)
+
+    def _exception_of(self, node: Optional[ast.expr]) -> Optional[ast.Call]:
+        """``raise Cls`` is ``raise Cls()``: the call, if the expression names a class of exceptions."""
+        known = None if node is None else self.scope.known(node)
+        if node is None or known is None or not isinstance(known.value, type) or not issubclass(known.value, BaseException):
+            return None
+        return ast.copy_location(ast.Call(node, [], []), node)
 
     def _raise_node(self, exception: Form, node: ast.AST) -> None:
         self.graph.add("RAISE", node, "raise", value=exception)
         self.graph.take()
         self._spent = []
-
-    def _with_cause(self, exception: Form, cause: Form, node: ast.AST) -> Form:
-        """The exception with its cause. Classes stand for an object of them, as in CPython."""
-        held = self.keep(_made(exception), node)
-        self.graph.do(["assign", _made(cause), ["attr", held, "__cause__"]], node)
-        return held
 
     # ---- exceptions
 
@@ -770,8 +778,3 @@ _LOOKS = frozenset({"len", "sum", "sorted", "list", "dict", "set", "tuple", "str
 
 def _is_unsupported(variable: str) -> Form:
     return ["call", "isinstance", [["name", variable], ["type", "Unsupported"]]]
-
-
-def _made(form: Form) -> Form:
-    """An exception: a class that is named stands for an object of it."""
-    return ["new", form[1], []] if isinstance(form, list) and form[0] == "type" else form
