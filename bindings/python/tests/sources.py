@@ -270,8 +270,11 @@ class Sources:
             over = self.iterable_of_comprehension(depth - 1)
             self.bound.append(name)
             call = self.without_waiting(lambda: self.call(depth - 1))
+            value = self.without_waiting(lambda: self.expr(depth - 1))
             self.bound.pop()
-            return f"(await asyncio.gather(*[{call} for {name} in {over}], return_exceptions=True))"
+            call = self.random.choice((call, call, call, f"asyncio.wait_for({call}, 1000)", f"asyncio.gather({call}, echo({value}))", f"asyncio.sleep(0, {value})"))
+            again = self.random.choice(("", "", " for _ in 'ab'")) if "wait_for" not in call and "gather" not in call else ""
+            return f"(await asyncio.gather(*[{call} for {name} in {over}{again}], return_exceptions=True))"
         calls = ", ".join(self.call(depth - 1) for _ in range(self.random.randint(1, 3)))
         return f"(await asyncio.gather({calls}, return_exceptions=True))"
 

@@ -16,6 +16,9 @@ _REFUSED: tuple[Any, ...] = (asyncio.wait, asyncio.as_completed, asyncio.shield,
 
 
 class Awaits(Calls):
+    in_gather = False
+    """Whether the expression is what asyncio.gather(*...) is given: calls in it are values, which gather awaits."""
+
     # ---- what the other parts of the compiler provide
 
     def gather(self, node: ast.Call, early: bool) -> Emit:
@@ -37,7 +40,7 @@ class Awaits(Calls):
     def coroutine(self, node: ast.Call) -> Optional[Form]:
         if not self.is_awaitable(node):
             return None
-        if not self.may_be_value():
+        if not self.in_gather and not self.may_be_value():
             self.refuse_unawaited(node)
         return self.call_value(node)
 
@@ -309,11 +312,14 @@ class Awaits(Calls):
 
     # ---- times and signals
 
-    def _sleep(self, node: ast.Call, early: bool) -> Emit:
+    def sleep_arguments(self, node: ast.Call) -> dict[str, Form]:
         pairs = self.bind(node, inspect.signature(asyncio.sleep), "asyncio.sleep", 0)
         if pairs is None:
             self.source.refuse(node, "asyncio.sleep with * or **", "Write its arguments.")
-        forms = dict(pairs)
+        return dict(pairs)
+
+    def _sleep(self, node: ast.Call, early: bool) -> Emit:
+        forms = self.sleep_arguments(node)
         if "result" in forms:
             forms = {k: self.keep(f, node) if not self.is_stable(f, ()) else f for k, f in forms.items()}
         elif early:

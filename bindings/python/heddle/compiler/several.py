@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 from typing import Any, Callable, Optional
 
@@ -66,6 +67,8 @@ class Several(Awaits):
                 args=[*args[:len(args) - count], *(["item", given, i] for i in range(count))]))
         if child is not None:
             return self._child_value(node, child)
+        if self.known_call(node) is asyncio.sleep:
+            return self._sleep_value(node)
         return self._action_value(node)
 
     def _value(self, node: ast.Call, args: list[Form], write: Callable[[Graph, Form, Form], object]) -> Form:
@@ -80,6 +83,14 @@ class Several(Awaits):
         return self._value(node, [form for _, form in pairs], lambda graph, given, into: graph.add(
             "CHILD", node, name, workflow=name, named=_items(given_names, given), into=into))
 
+    def _sleep_value(self, node: ast.Call) -> Form:
+        forms = self.sleep_arguments(node)
+
+        def write(graph: Graph, given: Form, into: Form) -> None:
+            graph.add("SLEEP", node, "sleep", seconds=["item", given, list(forms).index("delay")])
+            graph.do(["assign", ["item", given, list(forms).index("result")] if "result" in forms else None, into], node)
+        return self._value(node, list(forms.values()), write)
+
     def _action_value(self, node: ast.Call) -> Form:
         options, call = Options(), node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "options" and isinstance(node.func.value, ast.Call):
@@ -88,7 +99,8 @@ class Several(Awaits):
         if not isinstance(action, Action):
             self.check_defined(node)
             self.source.refuse(node, f"{ast.unparse(node.func)}() is kept to be awaited later",
-                               "Await it here; calls of actions, of helper methods and of workflows can be kept.")
+                               "Await it here, or in a helper method, whose call can be kept, as those of actions, of workflows "
+                               "and of asyncio.sleep can.")
         pairs = self.action_arguments(call, action)
         keys = self.option_keys(options.over(action.defaults), node)
         self.program.use(action, self.source, node)
@@ -150,37 +162,62 @@ class Several(Awaits):
         if not isinstance(node, ast.Starred):
             return Branch(node, self.prepare(node, True), None, None)
         calls = node.value
-        if isinstance(calls, (ast.ListComp, ast.GeneratorExp)) and len(calls.generators) == 1 and \
-                isinstance(calls.elt, ast.Call) and not any(
-                    self.waits(part) for part in (*calls.elt.args, *calls.generators[0].ifs)):
+        if isinstance(calls, ast.GeneratorExp):  # gather(*...) takes all of it at once
+            calls = ast.copy_location(ast.ListComp(calls.elt, calls.generators), calls)
+        if isinstance(calls, ast.ListComp) and len(calls.generators) == 1 and isinstance(calls.elt, ast.Call) and \
+                not self._waits_inside(calls):
             return self._prepare_each(node, calls)
-        given = self.keep(["list", ["*", self.expr(calls)]], node)
+        outer, self.in_gather = self.in_gather, True
+        form = self.expr(calls)
+        self.in_gather = outer
+        given = self.keep(["list", ["*", form]], node)
         over = self.keep(["call", "list", [["method", ["type", "dict"], "fromkeys", [given]]]], node)
         name = self.branch_name()
         branch = Branch(calls, self._emit_value(node, ["name", name]), over, ["name", name])
         branch.given = given
         return branch
 
-    def _prepare_each(self, node: ast.Starred, calls: Any) -> Branch:
+    def _prepare_each(self, node: ast.Starred, calls: ast.ListComp) -> Branch:
         """``*[charge(o) for o in orders]``: the arguments of all calls first, then a branch for each."""
-        call, clause = calls.elt, calls.generators[0]
-        values = [*call.args, *(k.value for k in call.keywords)]
-        if any(isinstance(v, ast.Starred) for v in call.args) or any(k.arg is None for k in call.keywords):
-            self.source.refuse(call, "a call with * or ** among several at once", "Write its arguments one by one.")
+        clause = calls.generators[0]
         over = self.expr(clause.iter)
         self.check_comprehension_target(clause.target)
         self.scope.renames.append({name: name for name in target_names(clause.target)})
         target = self.plain_target(clause.target)
         tests = [self.expr(test) for test in clause.ifs]
-        element = ["tuple", *(self.expr(value) for value in values)]
-        self.scope.renames.pop()
+        given: dict[str, ast.expr] = {}
+        call = self._with_names(calls.elt, given)
+        element = ["tuple", *(self.expr(value) for value in given.values())]
         over = self.keep(["listcomp", element, ["for", target, over, *tests]], node)
-        names = [self.branch_name() for _ in values]
-        stand_in = _with_names(call, names)
-        self.scope.renames.append({name: name for name in names})
-        emit = self.prepare(stand_in, False)
+        self.scope.renames[-1].update({name: name for name in given})
+        self.scope.stable.update(given)
+        emit = self.prepare(call, False)
         self.scope.renames.pop()
-        return Branch(call, emit, over, ["tuple", *(["name", name] for name in names)])
+        return Branch(calls.elt, emit, over, ["tuple", *(["name", name] for name in given)])
+
+    def _with_names(self, node: ast.expr, given: dict[str, ast.expr]) -> ast.expr:
+        """A call with variables instead of its arguments, which are put into `given` in the order of evaluation. Calls that it
+        awaits, as those of asyncio.wait_for, stay in it; and so do constants, and options."""
+        assert isinstance(node, ast.Call)
+        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
+            self.source.refuse(node, "a call with * or ** among several at once", "Write its arguments one by one.")
+
+        def stand_in(part: ast.expr) -> ast.expr:
+            if isinstance(part, ast.Constant):
+                return part
+            if self.is_awaitable(part):
+                return self._with_names(part, given)
+            name = self.branch_name()
+            given[name] = part
+            return ast.copy_location(ast.Name(name, ast.Load()), part)
+        function = node.func
+        if isinstance(function, ast.Attribute) and self.is_awaitable(function.value):
+            return ast.copy_location(ast.Call(ast.copy_location(ast.Attribute(
+                self._with_names(function.value, given), function.attr, ast.Load()), function), node.args, node.keywords), node)
+        args = [stand_in(arg) for arg in node.args]
+        are_options = self._is_run_action(node) or self.known_call(node) is asyncio.gather
+        keywords = node.keywords if are_options else [ast.keyword(k.arg, stand_in(k.value)) for k in node.keywords]
+        return ast.copy_location(ast.Call(function, args, keywords), node)
 
     def branch_name(self) -> str:
         """A variable that ends with its branch."""
@@ -238,6 +275,7 @@ class Several(Awaits):
         mark = self.mark()
         branch.emit(["name", branch.result])
         self.forget(mark)
+        self.graph.flush()
         self.graph.handler = outer
 
     def barrier(self, node: ast.AST, mode: dict[str, Form], give: Form, into: Optional[Form]) -> None:
@@ -329,15 +367,6 @@ class Several(Awaits):
         self.graph.add("RAISE", node, "raise", value=outcome)
         self.graph.take()
         self.graph.behind(branch, "GUARD", 2)
-
-
-def _with_names(call: ast.Call, names: list[str]) -> ast.Call:
-    """The call with variables instead of its arguments."""
-    values = [ast.copy_location(ast.Name(name, ast.Load()), call) for name in names]
-    count = len(call.args)
-    keywords = [ast.copy_location(ast.keyword(k.arg, value), call) for k, value in zip(call.keywords, values[count:])]
-    made = ast.Call(call.func, list(values[:count]), keywords)
-    return ast.copy_location(made, call)
 
 
 def _items(pairs: list[tuple[str, Form]], given: Form) -> list[Form]:
