@@ -1,6 +1,7 @@
 /* decode.c -- makes objects of a world from the encodings that encode.h describes. */
 #include "expr/dict.h"
 #include "expr/encode.h"
+#include "expr/iter.h"
 #include "expr/plist.h"
 #include "expr/text.h"
 #include "expr/tuple.h"
@@ -287,6 +288,13 @@ static ev decode_ref(decoder *d, hd_value from) {
     return ev_failed(object) || !hd_value_exists(part) ? object : decode_view(d, object, part);
 }
 
+static ev decode_iterator(decoder *d, hd_value from) {
+    (void)from;
+    ev it = iter_new(d->w, ITER_GENERATOR, ev_int(0), ev_none());
+    if (!ev_failed(it)) it.iter->end = -1; /* of no evaluation: resuming it raises Unsupported */
+    return it;
+}
+
 static ev decode_type(decoder *d, hd_value from) {
     size_t length;
     const char *chars = hd_value_text(hd_value_at(from, "$type"), &length);
@@ -329,29 +337,33 @@ typedef struct form {
     const char *beside[5]; /* the keys that may stand beside the tag; NULL behind the last */
     const char *stored; /* the key that may stand there only in an instance's document; or NULL */
     bool any;           /* any key may stand beside the tag */
+    bool inside;        /* the form is one only in an instance's document */
     ev (*decode)(decoder *d, hd_value from);
 } form;
 
 static const form forms[] = {
-    { "$record", HD_KIND_STRING, { 0 }, NULL, true, decode_record },
-    { "$tuple", HD_KIND_ARRAY, { "class" }, NULL, false, decode_tuple },
+    { "$record", HD_KIND_STRING, { 0 }, NULL, true, false, decode_record },
+    { "$tuple", HD_KIND_ARRAY, { "class" }, NULL, false, false, decode_tuple },
     { "$error",
       HD_KIND_STRING,
       { "args", "attrs", "bases", "cause", "message" },
       "raised",
       false,
+      false,
       decode_error },
-    { "$enum", HD_KIND_STRING, { "name", "value" }, NULL, false, decode_enum },
-    { "$range", HD_KIND_ARRAY, { 0 }, NULL, false, decode_range },
-    { "$ref", HD_KIND_INT, { 0 }, "view", false, decode_ref },
-    { "$str", HD_KIND_ARRAY, { 0 }, NULL, false, decode_points },
-    { "$type", HD_KIND_STRING, { "bases" }, NULL, false, decode_type },
-    { "$set", HD_KIND_ARRAY, { 0 }, NULL, false, decode_set },
-    { "$dict", HD_KIND_ARRAY, { 0 }, NULL, false, decode_pairs },
+    { "$enum", HD_KIND_STRING, { "name", "value" }, NULL, false, false, decode_enum },
+    { "$range", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_range },
+    { "$ref", HD_KIND_INT, { 0 }, "view", false, false, decode_ref },
+    { "$iterator", HD_KIND_STRING, { 0 }, NULL, false, true, decode_iterator },
+    { "$str", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_points },
+    { "$type", HD_KIND_STRING, { "bases" }, NULL, false, false, decode_type },
+    { "$set", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_set },
+    { "$dict", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_pairs },
 };
 
 static bool has_form(const decoder *d, const form *f, hd_value from) {
     size_t known = 1;
+    if (f->inside && !d->find) return false;
     if (hd_value_kind(hd_value_at(from, f->tag)) != f->kind) return false;
     for (size_t i = 0; i < 5 && f->beside[i]; i++)
         known += hd_value_exists(hd_value_at(from, f->beside[i]));

@@ -16,6 +16,8 @@
  *     enum                               {"$enum": "Color", "name": "RED", "value": 1}
  *     class                              {"$type": "int"}
  *     object by number                   {"$ref": 17}, see below; "view": "keys", "values" or "items" of that dict
+ *     iterator                           {"$iterator": "zip"}, only in an instance's document: keeping it has raised
+ *                                        Unsupported already, and so does reading it
  *
  * A class that is not known when it is decoded is made: a record that may have any attribute, a named tuple without
  * names, an exception below its "bases".

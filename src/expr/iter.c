@@ -7,6 +7,7 @@
 ev iter_new(world *w, iter_what what, ev a, ev b) {
     iter *it = world_object(w, EV_ITER, sizeof *it);
     if (!it) return ev_fail();
+    w->iterators++;
     it->what = what;
     it->a = a;
     it->b = b;

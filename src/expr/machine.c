@@ -53,7 +53,8 @@ static SELDOM ev unbound_local(machine *m, const insn *i) {
 }
 
 static bool store_name(machine *m, const insn *i, ev v) {
-    if (v.kind == EV_ITER || v.kind == EV_FUNC) {
+    if (v.kind == EV_ITER) return raise_iterator(m->w), false;
+    if (v.kind == EV_FUNC) {
         raise_f(m->w, CLASS_Unsupported, "a '%s' object in a variable", type_name(m->w, v));
         return false;
     }
@@ -587,6 +588,17 @@ static bool machine_room(machine *m, uint32_t need) {
     return true;
 }
 
+/* An iterator ends with its evaluation: it cannot be stored, and the code that it runs belongs to the evaluation. Raises
+ * Unsupported if one of this evaluation would be left, in a list for example; `before`: those that there were. An iterator
+ * that is the value itself is left to the caller. */
+static ev end_iterators(world *w, uint32_t before, ev v) {
+    if (w->iterators <= before || w->status || w->failure || v.kind == EV_ITER) return v;
+    world_ref(v);
+    world_sweep(w);
+    world_unref(w, v);
+    return w->iterators <= before ? v : raise_iterator(w);
+}
+
 static outcome finish(machine *m, ev v, ev *out) {
     world *w = m->w;
     if (w->status) {
@@ -603,10 +615,11 @@ static outcome finish(machine *m, ev v, ev *out) {
 
 outcome machine_eval(machine *m, code *c, frame *f, ev *out) {
     world *w = m->w;
-    uint32_t unused;
+    uint32_t unused, iterators;
     assert(c->w == w && f->w == w && !m->c);
     *out = ev_unbound();
     world_sweep(w);
+    iterators = w->iterators;
     world_begin(w);
     w->status = HD_OK;
     w->failure = FAILURE_NONE;
@@ -623,5 +636,5 @@ outcome machine_eval(machine *m, code *c, frame *f, ev *out) {
     for (uint32_t i = 0; i < c->locals; i++) m->locals[i] = ev_unbound();
     ev v = run(m, 0, &unused);
     m->c = NULL;
-    return finish(m, v, out);
+    return finish(m, end_iterators(w, iterators, v), out);
 }

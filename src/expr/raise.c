@@ -112,6 +112,13 @@ ev raise_memory(world *w) {
     return ev_fail();
 }
 
+ev raise_iterator(world *w) {
+    return raise_f(
+        w, CLASS_Unsupported,
+        "an iterator (zip, map, filter, enumerate, reversed) that is kept: take its elements "
+        "with list(...)");
+}
+
 ev raise_int_overflow(world *w) {
     return raise_f(w, CLASS_OverflowError, "integer beyond 64 bits");
 }

@@ -19,6 +19,9 @@ ev raise_memory(world *w);
 /* OverflowError: an integer beyond 64 bits. */
 ev raise_int_overflow(world *w);
 
+/* Unsupported: an iterator is kept. */
+ev raise_iterator(world *w);
+
 /* A limit that was reached (of depth, memory or steps) becomes its exception. Where none was, nothing is done. */
 void raise_failure(world *w);
 

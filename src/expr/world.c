@@ -198,6 +198,7 @@ static void object_free(world *w, obj *o) {
         break;
     case EV_ITER:
         free_iter(w, v.iter);
+        w->iterators--;
         size = sizeof(iter);
         break;
     default: assert(false);

@@ -79,6 +79,7 @@ struct world {
     size_t bytes;               /* in blocks that are in use */
     size_t bytes_most;          /* what `bytes` may become; by world_begin */
     uint32_t objects;           /* that exist; `zeroes` has room for all of them */
+    uint32_t iterators;         /* among them: see machine.c */
     uint64_t seed;              /* of hashes */
     VEC(obj *) zeroes;          /* may be unreferenced; each has OBJ_ZERO */
 

@@ -617,6 +617,8 @@ static bool run_call(strand *s, const plan_node *n) {
         ev v;
         bool ok;
         if (eval(s, n->args[i], &v, &ok) != OUTCOME_VALUE) return activation_drop(a), ok;
+        if (v.kind == EV_ITER)
+            return activation_drop(a), raise_iterator(s->in->w), unwind_pending(s);
         activation_assign(a, i, v);
     }
     strand_move(s, a);
@@ -629,6 +631,7 @@ static bool run_return(strand *s, const plan_node *n) {
     ev value = ev_none();
     if (n->code && eval(s, n->code, &value, &ok) != OUTCOME_VALUE) return ok;
     if (n->kind == NODE_RETURN) return instance_end(s->in, INSTANCE_DONE, value), true;
+    if (value.kind == EV_ITER) return raise_iterator(s->in->w), unwind_pending(s);
     activation *a = s->a;
     assert(a->caller && a->call_node != PLAN_NONE && !a->fan);
     world_ref(value);

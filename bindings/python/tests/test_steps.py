@@ -11,6 +11,7 @@ import pytest
 import heddle
 import twin
 from heddle import Workflow, workflow
+from heddle.testing import resume_everywhere
 
 
 def run(source: str, *args: object) -> object:
@@ -125,6 +126,28 @@ def test_inputs_need_not_be_in_the_order_of_their_names():
             return [await store.run(Unsorted, 1, 2), await store.run(Unsorted, a=2, b=1), await store.run(Unsorted, 1)]
 
     assert asyncio.run(main()) == [[1, 2], [1, 2], [1, 5]]
+
+
+@pytest.mark.parametrize("body", ["x = [zip([1], [2])]\nawait echo(1)", "x = []\nx.append(map(str, [1]))\nawait echo(1)",
+                                  "x = self.made()\nawait echo(1)", "return self.taken(map(lambda v: v + 1, [1]))",
+                                  "x = {'a': (reversed([1]), 2)}\nreturn 1", "raise ValueError(enumerate([1]))"])
+def test_an_iterator_that_is_kept_is_unsupported(body: str) -> None:
+    rest = "def made(self):\n    return zip([1], [2])\n\ndef taken(self, values):\n    return list(values)"
+    with pytest.raises(heddle.Unsupported, match=r"an iterator .* that is kept: take its elements with list") as caught:
+        run(twin.flow(body, rest))
+    assert "in workflow Flow, <twin" in caught.value.__notes__[0]
+
+
+def test_an_instance_with_an_iterator_can_be_loaded_again() -> None:
+    body = "x = []\ntry:\n    x.append(zip([1], [2]))\nexcept heddle.Unsupported:\n    pass\nawait echo(1)\nreturn len(x)"
+    names = twin.module_of(twin.flow(body), heddle)
+    assert resume_everywhere(names["Flow"]) == 2
+
+
+def test_views_of_a_dict_survive_a_restart() -> None:
+    body = "d = {'a': 1}\nk = d.keys()\nself.i = [d.items()]\nawait echo(1)\nd['b'] = 2\nawait echo(2)\nreturn list(k), list(self.i[0])"
+    names = twin.module_of(twin.flow(body), heddle)
+    assert resume_everywhere(names["Flow"]) == 4
 
 
 def test_one_call_under_two_arguments_of_gather_is_unsupported() -> None:

@@ -190,6 +190,7 @@ class Statements(Several):
 
     def _assign(self, node: ast.Assign) -> None:
         targets = [self._check_target(target) for target in node.targets]
+        self._check_kept(node.value, targets)
         if isinstance(node.value, ast.Await) and len(targets) == 1 and not self.waits(targets[0]):
             self.await_into(node.value, self.target(targets[0]))
             return
@@ -207,6 +208,7 @@ class Statements(Several):
         if node.value is None:
             return
         target = self._check_target(node.target)
+        self._check_kept(node.value, [target])
         if isinstance(node.value, ast.Await) and not self.waits(target):
             self.await_into(node.value, self.target(target))
         else:
@@ -216,6 +218,12 @@ class Statements(Several):
         if isinstance(target, (ast.Tuple, ast.List)) and self.waits(target):
             self.source.refuse(target, "a target that waits among several", "Compute what it needs in a statement before.")
         return target
+
+    def _check_kept(self, value: ast.expr, targets: list[ast.expr]) -> None:
+        """Refuses an iterator that a variable or an object would keep. The engine refuses those that are not seen here."""
+        if self._builtin_name(value) in MAKES_ITERATOR and not all(isinstance(target, (ast.Tuple, ast.List)) for target in targets):
+            self.source.refuse(value, f"{ast.unparse(value)} is an iterator, which cannot be kept",
+                               "Take its elements with list(...), or write it where they are needed.")
 
     def target(self, node: ast.expr) -> Form:
         """What is assigned to."""
