@@ -20,7 +20,5 @@ bool method_exists(world *w, ev self, ev name);
 ev call_builtin(world *w, uint32_t index, const call *c);
 /* A class as a function: int("3"), ValueError("x"), a record. */
 ev call_class(world *w, uint32_t class_, const call *c);
-/* What `raise v` and `raise x from v` take: an object of v if v is a class of exceptions, else v itself. */
-ev call_if_exception(world *w, ev v);
 
 #endif

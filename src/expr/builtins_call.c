@@ -268,8 +268,3 @@ ev call_class(world *w, uint32_t class_, const call *c) {
     if (f && info->kind == CLASS_BUILTIN) return call_builtin(w, (uint32_t)(f - builtins), c);
     return raise_f(w, CLASS_Unsupported, "calling the class '%s'", class_shown(info));
 }
-
-ev call_if_exception(world *w, ev v) {
-    bool is_class = v.kind == EV_TYPE && class_is(w->classes, (uint32_t)v.i, CLASS_BaseException);
-    return is_class ? call_class(w, (uint32_t)v.i, &(call){ 0 }) : v;
-}

@@ -34,6 +34,11 @@ ev exc_new(world *w, uint32_t class_, ev args) {
     return ev_of(e);
 }
 
+ev exc_of(world *w, ev v) {
+    bool is_class = v.kind == EV_TYPE && class_is(w->classes, (uint32_t)v.i, CLASS_BaseException);
+    return is_class ? w->invoke(w, v, NULL, 0) : v;
+}
+
 ev raise_exc(world *w, ev exception) {
     if (ev_failed(exception) || w->status) return ev_fail();
     world_ref(exception);

@@ -34,6 +34,8 @@ static inline bool raise_is_pending(const world *w) {
 
 /* A new exception with these arguments (a tuple). */
 ev exc_new(world *w, uint32_t class_, ev args);
+/* What `raise v` and `raise x from v` take: an object of v if v is a class of exceptions, else v itself. */
+ev exc_of(world *w, ev v);
 
 /* Notes where a workflow has raised it. False: no memory. */
 bool raise_note_place(world *w, exc *e, const char *function, const char *node);

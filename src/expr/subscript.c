@@ -1,7 +1,6 @@
 /* subscript.c -- see subscript.h. */
 #include "expr/subscript.h"
 
-#include "expr/builtins.h"
 #include "expr/text.h"
 #include "expr/tuple.h"
 
@@ -454,7 +453,7 @@ static bool refuse_change(world *w, ev v, ev name) {
 
 /* raise ... from cause */
 static bool set_cause(world *w, exc *e, ev cause) {
-    cause = call_if_exception(w, cause);
+    cause = exc_of(w, cause);
     if (ev_failed(cause)) return false;
     if (cause.kind != EV_EXC && cause.kind != EV_NONE) {
         raise_f(w, CLASS_TypeError, "exception causes must derive from BaseException");

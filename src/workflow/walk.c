@@ -14,7 +14,6 @@
  * however long it has been running. */
 #include "workflow/walk.h"
 
-#include "expr/builtins.h"
 #include "expr/dict.h"
 #include "expr/encode.h"
 #include "expr/iter.h"
@@ -648,7 +647,7 @@ static bool run_raise(strand *s, const plan_node *n) {
     ev exception;
     if (!n->code) return unwind(s, s->a->vars->slots.items[n->caught]);
     if (eval(s, n->code, &exception, &ok) != OUTCOME_VALUE) return ok;
-    exception = call_if_exception(s->in->w, exception);
+    exception = exc_of(s->in->w, exception);
     if (ev_failed(exception)) return unwind_pending(s);
     if (exception.kind != EV_EXC)
         return unwind_new(s, CLASS_TypeError, "exceptions must derive from BaseException");

@@ -350,7 +350,8 @@ static void a_circle_and_an_iterator_cannot_cross(void **state) {
     assert_string_equal(expr_text(&x, OUTCOME_RAISED, raise_catch(x.w)),
                         "ValueError: Circular reference detected");
     assert_runs(&x, "[[\"assign\", [\"call\", \"reversed\", [[\"list\", 1]]], [\"name\", \"b\"]]]",
-                "Unsupported: a 'list_reverseiterator' object in a variable");
+                "Unsupported: an iterator (zip, map, filter, enumerate, reversed) that is kept: "
+                "take its elements with list(...)");
     expr_world_close(&x);
 }
 
