@@ -35,6 +35,9 @@ REFUSED = [
     ("x = «zip([1], [2])»", "an iterator, which cannot be kept", "list("),
     ("self.x = «map(str, [2])»", "an iterator, which cannot be kept", "list("),
     ("x: object = «reversed([2])»", "an iterator, which cannot be kept", "list("),
+    ("x = Colour.RED in «Colour»", "`in` of the class Colour", "isinstance(x, Colour)"),
+    ("x = Tagged(1)\nreturn «x.KIND»", "an attribute of the class Tagged", "Write Tagged.KIND."),
+    ("async with asyncio.TaskGroup() as g:\n    t = g.create_task(echo(1))\nreturn «t.done()»", "done() of a task", "Await the task"),
     ("«echo(3)»", "not awaited", "`await`"),
     ("x = [«echo(3)»]", "not awaited", "asyncio.gather"),
     ("x = «ordinary(3)»", "ordinary function", "@action"),
@@ -158,6 +161,11 @@ async def coroutine(x):
 class Bad:
     pass
 
+@dataclass
+class Tagged:
+    x: int
+    KIND = 7
+
 class Bare(Workflow):
     async def run(self, x):
         return x
@@ -197,6 +205,15 @@ def test_a_refusal_reads_well() -> None:
                           "    y = x + ordinary(x)\n"
                           "            ^^^^^^^^^^^\n"
                           "Make it an action: put @action before its definition, and await the call.")
+
+
+def test_a_refusal_shows_nothing_of_the_compiler() -> None:
+    assert refusal("await echo()").__suppress_context__
+
+
+def test_run_without_self_is_refused() -> None:
+    with pytest.raises(heddle.CompileError, match="run has no parameter self"):
+        twin.module_of("@workflow\nclass Flow(Workflow):\n    async def run():\n        return 1\n", heddle)
 
 
 def test_columns_count_characters() -> None:

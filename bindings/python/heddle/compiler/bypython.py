@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import enum
+import inspect
 import typing
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .calls import Method
     from .program import Program
 
+_CONSTANTS = (type(None), bool, int, float, str, bytes, tuple, enum.Enum)
 _EFFECTS = ("pathlib",)
 """Modules whose methods may do more than compute."""
 _OF_MANY = ("sum", "min", "max", "sorted")
@@ -137,6 +139,12 @@ class _Rewriter(ast.NodeTransformer):
     def _refuse(self, node: ast.expr, what: str, cls: Any) -> Any:
         self.source.refuse(node, f"{what} of a {cls.__name__} runs code of that class",
                            "Do it in an action that takes the object, and await the call.")
+
+    def _refuse_attribute(self, node: ast.expr, name: str, cls: Any) -> None:
+        if isinstance(inspect.getattr_static(cls, name, None), _CONSTANTS):
+            self.source.refuse(node, f"{name} is an attribute of the class {cls.__name__}, and no field of its objects",
+                               f"Write {cls.__name__}.{name}.")
+        self._refuse(node, f"the attribute {name}", cls)
 
     def _refuse_key(self, node: ast.expr, where: str) -> None:
         """The engine compares keys, and cannot ask the class."""
@@ -289,6 +297,10 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
         parts = [node.left, *node.comparators]
+        for op, part in zip(node.ops, node.comparators):
+            listed = self._is_enum_class(part) if isinstance(op, (ast.In, ast.NotIn)) else None
+            if listed is not None:
+                self.source.refuse(part, f"`in` of the class {listed.__name__}", f"Write isinstance(x, {listed.__name__}).")
         again = all(self._is_again(part) for part in parts[1:-1])
         for i, op in enumerate(node.ops):
             if not self._compares(op, parts[i], parts[i + 1], again):
@@ -408,7 +420,7 @@ class _Rewriter(ast.NodeTransformer):
         for owner in members(found):
             if isinstance(owner, type) and class_kind(owner) == "record" and node.attr not in field_names(owner) and \
                     hasattr(owner, node.attr) and not node.attr.startswith("__"):
-                self._refuse(node, f"the attribute {node.attr}", owner)
+                self._refuse_attribute(node, node.attr, owner)
         return node
 
     # ---- calls

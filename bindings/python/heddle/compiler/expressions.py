@@ -26,6 +26,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not"}
 _CONVERSIONS: dict[int, Optional[str]] = {-1: None, ord("r"): "r", ord("s"): "s", ord("a"): "a"}
 _COMPREHENSIONS = {ast.ListComp: "listcomp", ast.SetComp: "setcomp", ast.GeneratorExp: "gen"}
+_OF_TASKS = frozenset({"done", "cancel", "cancelled", "exception", "add_done_callback", "cancelling", "uncancel"})
 _HIDDEN = ("__class__", "__name__", "__cause__")
 
 
@@ -447,6 +448,9 @@ class Expressions:
         return ["method", ["type", owner.value.__name__], node.func.attr, args, names]
 
     def _method(self, node: ast.Call, function: ast.Attribute) -> Form:
+        if function.attr in _OF_TASKS:
+            self.source.refuse(node, f"{function.attr}() of a task is not supported",
+                               "Await the task, or call result() behind the block of its TaskGroup.")
         if function.attr not in METHODS:
             self.source.refuse(node, f"{function.attr} is no method of str, bytes, int, float, list, tuple, dict or set",
                                "Make it an action that takes the object, and await the call.")

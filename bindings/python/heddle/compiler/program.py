@@ -226,6 +226,8 @@ class Program:
 
     def _check(self, definition: Definition, compiler: Statements, is_main: bool) -> None:
         arguments = definition.args
+        if is_main and not arguments.posonlyargs and not arguments.args:
+            compiler.source.refuse(definition, "run has no parameter self", "Write `async def run(self, ...)`.")
         if is_main and (arguments.vararg or arguments.kwarg):
             compiler.source.refuse(definition, "run takes * or **", "Name the inputs one by one.")
         for node in walk(definition):

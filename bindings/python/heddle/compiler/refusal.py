@@ -56,4 +56,4 @@ class Source:
         end = getattr(node, "end_lineno", None) or number
         raise CompileError(reason, advice, self.filename, number,
                            self.column(number, getattr(node, "col_offset", 0)), self.line(number), end,
-                           self.column(end, getattr(node, "end_col_offset", None) or 0))
+                           self.column(end, getattr(node, "end_col_offset", None) or 0)) from None
