@@ -291,8 +291,9 @@ HD_API hd_status hd_workflow_rerun(hd_engine *engine, const char *id, const char
 /* Deletes an instance that is over, with its journal, and returns when that is on disk; it pumps meanwhile. Works in
  * any engine, also while none is active. Its children are instances of their own and stay. Later calls with its id
  * return HD_NOT_FOUND, and its key may be used again: a start with that key makes a new instance, whose steps have the
- * same ids as those of the old one. HD_NOT_FOUND; HD_USAGE: it is not over; HD_BUSY: it is a child, and its parent has
- * not been told of its end yet; what hd_transact returns. hd_runtime_error says which. */
+ * same ids as those of the old one; the children of the old one are not its children. HD_NOT_FOUND; HD_USAGE: it is not
+ * over; HD_BUSY: it is a child, and its parent has not been told of its end yet; what hd_transact returns.
+ * hd_runtime_error says which. */
 HD_API hd_status hd_workflow_remove(hd_engine *engine, const char *id);
 
 /* ---- Queues ------------------------------------------------------------------------------ */

@@ -3,7 +3,9 @@
  * A strand at a CHILD waits for an instance of its own, whose id is made from the parent's id and the step. The first
  * commit of the child is the one that stores that its parent waits, and the child's end and what the parent makes of
  * it are one commit too. Both know each other in memory (live.awaited, strand.child); after a restart the parent
- * finds its child by the id.
+ * finds its child by the id. A strand that comes to a CHILD has no child yet, so an instance that has the id by then
+ * is another's: one of a parent that was removed and had the same id, or one that a program has started. Then the id
+ * of the child ends with a random number, which the parent's document keeps (strand.child_tag).
  *
  * Walks only note that something is to be done: the instance is put into engine.families, and child_work goes
  * through them one by one before the next commit, so that children of children need no deep stack. A child whose
@@ -13,17 +15,20 @@
 #include "base/env.h"
 #include "base/hash.h"
 #include "expr/encode.h"
+#include <inttypes.h>
 #include <stdio.h>
 
 #define DEPTH_MAX 100 /* children within children */
 #define KEY_MAX   100
 
-/* "charge/<parent's id with : for />.<strand>.<step>"; a long one becomes a hash. Where
+/* "charge/<parent's id with : for />.<strand>.<step>", and the tag if there is one; a long one becomes a hash. Where
  * there are several shards the id ends with the parent's place: both are in one shard. */
 static void child_id(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
     const live *parent = s->in->owner;
-    char key[HD_INSTANCE_ID_SIZE + 32];
+    char key[HD_INSTANCE_ID_SIZE + 48];
     int length = snprintf(key, sizeof key, "%s.%u.%u", parent->id, s->number, s->step);
+    if (s->child_tag)
+        length += snprintf(key + length, sizeof key - (size_t)length, ".%" PRIx64, s->child_tag);
     for (char *c = key; *c; c++)
         if (*c == '/') *c = ':';
     if (length > KEY_MAX)
@@ -35,6 +40,13 @@ static void child_id(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
     else
         snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s~%04x", strand_node(s)->name, key,
                  (unsigned)shard_place(parent->id));
+}
+
+/* The child gets an id that no other instance has. The strand has yet to be stored at this step. */
+static void draw_tag(strand *s) {
+    const live *parent = s->in->owner;
+    assert(!s->child_begun && list_linked(&s->news));
+    s->child_tag = (env_random_u64(parent->e->env) >> 24) + 1;
 }
 
 /* ---- noting */
@@ -78,9 +90,10 @@ static void try_later(live *l, hd_status why) {
     engine_starve(l->e, why);
 }
 
-/* The same for one strand, which goes on waiting. */
+/* The same for one strand, which goes on waiting. Its parent may be stored before its child is begun. */
 static void postpone(strand *s, hd_status why) {
     assert(s->state == STRAND_CHILD);
+    if (!s->child_begun && !s->child_tag) draw_tag(s);
     if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
     try_later(s->in->owner, why);
 }
@@ -162,6 +175,7 @@ static void join(strand *s, live *c) {
     assert(s->state == STRAND_CHILD);
     c->awaited = s;
     s->child = c;
+    s->child_begun = true;
     c->kin = ((live *)s->in->owner)->kin = true;
     child_note(c);
     hd_status status = s->cancelled ? cancel_child(c) : HD_OK;
@@ -173,6 +187,7 @@ static hd_value parent_record(hd_pool *pool, const strand *s) {
     const live *parent = s->in->owner;
     hd_value r = hd_object_set(pool, hd_object(), "id", hd_string(pool, parent->id));
     r = hd_object_set(pool, r, "strand", hd_int(pool, s->number));
+    if (s->child_tag) r = hd_object_set(pool, r, "tag", hd_int(pool, (int64_t)s->child_tag));
     return hd_object_set(pool, r, "step", hd_int(pool, s->step));
 }
 
@@ -253,7 +268,7 @@ static void begin(hd_engine *e, strand *s) {
     }
     child_id(s, id);
     live *c = live_find(e, id);
-    if (s->child || c) {
+    if (s->child_begun && (s->child || c)) {
         join(s, c ? c : s->child);
         return;
     }
@@ -261,7 +276,12 @@ static void begin(hd_engine *e, strand *s) {
         postpone(s, HD_NOMEM);
         return;
     }
-    hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
+    hd_value doc = c ? hd_null() : engine_read(e, pool, INSTANCE_PREFIX, id);
+    if (hd_value_exists(doc) && !s->child_begun) {
+        draw_tag(s);
+        child_id(s, id);
+        doc = (hd_value){ 0 };
+    }
     if (hd_value_status(doc)) postpone(s, hd_value_status(doc));
     else if (hd_value_exists(doc) && control_is_over(doc)) deliver_stored(e, s, doc);
     else if (hd_value_exists(doc)) take_up(e, s, id);

@@ -143,6 +143,8 @@ typedef struct strand {
     binheap_item ready; /* in queue->ready */
     list_node want; /* in instance.wanted: at a CHILD, something is to be done about its instance */
     struct live *child;  /* the instance that it waits for, while that is in memory; by child.c */
+    bool child_begun;    /* at a CHILD: the instance with the id of its child is its own */
+    uint64_t child_tag;  /* the id of its child ends with it; 0: it does not */
     struct queue *queue; /* task.h: the step waits for a worker there; NULL: it does not */
 } strand;
 

@@ -355,6 +355,8 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
     s->limit = hd_value_ref(hd_value_at(v, "limit"));
     s->why = hd_value_ref(hd_value_at(v, "why"));
     s->cancelled = hd_value_as_bool(hd_value_at(v, "cancelled"), false);
+    s->child_begun = state == STRAND_CHILD;
+    s->child_tag = (uint64_t)hd_value_as_int(hd_value_at(v, "tag"), 0);
     return load_args(s, hd_value_at(v, "args"));
 }
 

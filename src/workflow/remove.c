@@ -19,6 +19,10 @@ typedef struct removal {
     bool over;         /* nothing of the instance is left */
 } removal;
 
+static bool is_same(hd_value open, hd_value parent, const char *key) {
+    return open_record_number(open, key) == (uint64_t)hd_value_as_int(hd_value_at(parent, key), 0);
+}
+
 /* Whether an instance that is open waits at this step for its child. That is so for a moment, if the child's end was
  * stored and there was no memory to tell the parent: without its document the child would run again. */
 static hd_status check_parent(hd_tx *tx, const removal *r, hd_value parent) {
@@ -33,8 +37,7 @@ static hd_status check_parent(hd_tx *tx, const removal *r, hd_value parent) {
     snprintf(key, sizeof key, "%lld", (long long)hd_value_as_int(hd_value_at(parent, "strand"), 0));
     hd_value open = hd_value_at(hd_value_at(doc, "open"), key);
     bool waits =
-        hd_value_exists(open) && open_record_number(open, "step") ==
-                                     (uint64_t)hd_value_as_int(hd_value_at(parent, "step"), 0);
+        hd_value_exists(open) && is_same(open, parent, "step") && is_same(open, parent, "tag");
     return waits ? runtime_fail(r->e->rt, HD_BUSY, "the parent of %s waits for it", r->id) : HD_OK;
 }
 

@@ -352,6 +352,8 @@ static hd_value strand_rest(saver *s, const strand *t) {
     if (t->lost) r = hd_object_set(s->pool, r, "lost", hd_int(s->pool, t->lost));
     if (t->due_ms) r = hd_object_set(s->pool, r, "due", hd_int(s->pool, (int64_t)t->due_ms));
     if (hd_value_exists(t->limit)) r = hd_object_set(s->pool, r, "limit", t->limit);
+    if (t->state == STRAND_CHILD && t->child_tag)
+        r = hd_object_set(s->pool, r, "tag", hd_int(s->pool, (int64_t)t->child_tag));
     if (t->cancelled) r = hd_object_set(s->pool, r, "cancelled", hd_bool(true));
     /* With one strand nothing can change before a restart what the arguments are computed from. */
     if (hd_value_exists(t->args) && s->in->strand_count > 1)

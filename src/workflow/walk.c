@@ -529,6 +529,8 @@ static bool run_child(strand *s, const plan_node *n) {
     if (!compute_args(s, n, &raised)) return false;
     if (raised) return true;
     begin_step(s, STRAND_CHILD);
+    s->child_begun = false;
+    s->child_tag = 0;
     list_push_back(&s->in->wanted, &s->want);
     return true;
 }

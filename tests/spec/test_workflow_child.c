@@ -171,13 +171,24 @@ static void children_run_in_parallel_branches(void **state) {
     assert_int_equal(stats_now().finished, 301);
 }
 
-/* After a restart the parent finds its children, and they find it. */
-static void a_family_goes_on_in_the_next_program(void **state) {
+static void open_file(void) {
     close_store();
     snprintf(file, sizeof file, "/tmp/heddle-child-%d.db", (int)getpid());
     unlink(file);
     where = file;
     open_store();
+}
+
+static void close_file(void) {
+    close_store();
+    unlink(file);
+    where = NULL;
+    open_store();
+}
+
+/* After a restart the parent finds its children, and they find it. */
+static void a_family_goes_on_in_the_next_program(void **state) {
+    open_file();
     register_waiting();
     start_keyed("outer", "k", "{}");
     pump();
@@ -188,10 +199,88 @@ static void a_family_goes_on_in_the_next_program(void **state) {
     assert_int_equal(hd_workflow_signal(engine, "inner/outer:k.0.1", "go", parse("'now'")), HD_OK);
     assert_result("\"now\"");
     assert_int_equal(stats_now().open, 0);
+    close_file();
+}
+
+static void register_pair(void) {
+    register_ir(
+        "{'heddle':1,'name':'kid','inputs':[{'name':'n'}],'functions':[{'name':'run','params':['n']"
+        ","
+        "'nodes':[{'id':'in','kind':'ENTRY'},{'id':'w','kind':'WAIT','signal':'go'},"
+        "{'id':'out','kind':'RETURN','value':['name','n']}],'edges':[['in','w'],['w','out']]}]}");
+    register_ir(
+        "{'heddle':1,'name':'par','inputs':[{'name':'n'}],'functions':[{'name':'run','params':['n']"
+        ","
+        "'nodes':[{'id':'in','kind':'ENTRY'},{'id':'c','kind':'CHILD','workflow':'kid',"
+        "'args':{'n':['name','n']},'into':['name','r']},"
+        "{'id':'out','kind':'RETURN','value':['name','r']}],'edges':[['in','c'],['c','out']]}]}");
+}
+
+static bool note_id(const hd_workflow_entry *entry, void *ctx) {
+    snprintf(ctx, HD_INSTANCE_ID_SIZE, "%s", entry->id);
+    return true;
+}
+
+/* The id of the only instance of "kid" that is open. */
+static void find_kid(char kid[HD_INSTANCE_ID_SIZE]) {
+    hd_workflow_filter f = { .status = "running", .name = "kid" };
+    *kid = 0;
+    assert_int_equal(hd_workflow_list(engine, &f, note_id, kid), HD_OK);
+}
+
+static void run_parent(const char *input, const char *result) {
+    char kid[HD_INSTANCE_ID_SIZE];
+    start_keyed("par", "a", input);
+    pump();
+    find_kid(kid);
+    assert_int_equal(hd_workflow_signal(engine, kid, "go", hd_null()), HD_OK);
+    assert_result(result);
+}
+
+/* hd_workflow_remove: the children of a removed instance stay, and are not those of the next one with its key. */
+static void the_child_of_a_removed_parent_is_not_taken_for_another(void **state) {
+    register_pair();
+    run_parent("{'n':1}", "1");
+    assert_int_equal(hd_workflow_remove(engine, id), HD_OK);
+    run_parent("{'n':2}", "2");
+    assert_string_equal(status_of("kid/par:a.0.1"), "done");
+}
+
+static void an_instance_that_a_program_started_is_no_child(void **state) {
+    register_pair();
+    start_keyed("kid", "par:a.0.1", "{'n':0}");
+    pump();
+    start_keyed("par", "a", "{'n':1}");
+    pump();
+    assert_int_equal(stats_now().open, 3);
+    assert_int_equal(hd_workflow_signal(engine, "kid/par:a.0.1", "go", hd_null()), HD_OK);
+    pump();
+    assert_string_equal(status_of("par/a"), "running");
+    assert_int_equal(hd_workflow_remove(engine, "kid/par:a.0.1"), HD_OK);
+    char kid[HD_INSTANCE_ID_SIZE];
+    find_kid(kid);
+    assert_int_equal(hd_workflow_signal(engine, kid, "go", hd_null()), HD_OK);
+    assert_result("1");
+}
+
+/* The plain id is free again by then: the parent still knows the id of its child. */
+static void a_child_with_another_id_is_found_by_the_next_program(void **state) {
+    char kid[HD_INSTANCE_ID_SIZE];
+    open_file();
+    register_pair();
+    run_parent("{'n':1}", "1");
+    assert_int_equal(hd_workflow_remove(engine, id), HD_OK);
+    start_keyed("par", "a", "{'n':2}");
+    pump();
+    assert_int_equal(hd_workflow_remove(engine, "kid/par:a.0.1"), HD_OK);
     close_store();
-    unlink(file);
-    where = NULL;
     open_store();
+    pump();
+    assert_int_equal(stats_now().open, 2);
+    find_kid(kid);
+    assert_int_equal(hd_workflow_signal(engine, kid, "go", hd_null()), HD_OK);
+    assert_result("2");
+    close_file();
 }
 
 int main(void) {
@@ -206,6 +295,9 @@ int main(void) {
         IN_A_WORLD(a_workflow_that_starts_itself_ends_with_recursion_error),
         IN_A_WORLD(children_run_in_parallel_branches),
         IN_A_WORLD(a_family_goes_on_in_the_next_program),
+        IN_A_WORLD(the_child_of_a_removed_parent_is_not_taken_for_another),
+        IN_A_WORLD(an_instance_that_a_program_started_is_no_child),
+        IN_A_WORLD(a_child_with_another_id_is_found_by_the_next_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
