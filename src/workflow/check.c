@@ -145,7 +145,7 @@ static void check_limits(const hd_engine *e) {
         const limit *l = e->limits.items[i];
         assert(l->held || binheap_count(&l->waiting) || l->share.doc);
         /* Something waits: as many as may be there are there, or there was no memory. */
-        assert(!binheap_count(&l->waiting) || !limit_has_room(l) || e->limits_stuck);
+        assert(!limit_next(l) || !limit_has_room(l, limit_next(l)) || e->limits_stuck);
     }
 }
 

@@ -1,8 +1,9 @@
 /* limit.c -- how many steps with one key may be queued or running at once.
  *
- * A step with a limit enters its queue when fewer than `most` of its key are there or with a worker; else it waits
+ * A step with a limit enters its queue when fewer than its `most` of its key are there or with a worker; else it waits
  * here, in the order in which it would have been begun. It leaves when its claim ends, or it is withdrawn; then the
- * next one enters. A key that no step has is forgotten. Keys belong to the whole space; share.c sees to that where its
+ * next one enters. Steps of one key may differ in `most`: each enters by its own, and none passes one that waits
+ * before it, so that a step that bears few others is not passed for ever. A key that no step has is forgotten. Keys belong to the whole space; share.c sees to that where its
  * shards are run by several engines. */
 #include "workflow/engine.h"
 
@@ -58,8 +59,8 @@ void limit_forget_unused(hd_engine *e, limit *l) {
 /* Without memory they go on waiting: nothing is lost here, since this may be
  * called while an instance withdraws its steps one by one. */
 void limit_admit(hd_engine *e, limit *l) {
-    while (!e->limits_closed && limit_has_room(l) && binheap_count(&l->waiting)) {
-        strand *s = BINHEAP_ENTRY(binheap_pop(&l->waiting), strand, ready);
+    for (strand *s; !e->limits_closed && (s = limit_next(l)) && limit_has_room(l, s);) {
+        (void)binheap_pop(&l->waiting);
         uint64_t rank = s->ready.key;
         assert(s->limited_by == l && s->state == STRAND_READY && !s->queue);
         if (task_push_admitted(e, s, rank)) {
@@ -95,9 +96,8 @@ hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     limit *l = limit_of(e, hd_value_as_text(s->limit, ""));
     if (!l) return HD_NOMEM;
     assert(!s->limited_by);
-    l->most = strand_node(s)->limit_most;
-    limit_admit(e, l); /* those that wait, if it was raised, come first */
-    *may_queue = !e->limits_closed && limit_has_room(l);
+    const strand *next = limit_next(l);
+    *may_queue = !e->limits_closed && (!next || rank < next->ready.key) && limit_has_room(l, s);
     hd_status status = *may_queue ? HD_OK : binheap_push(&l->waiting, &s->ready, rank);
     if (status) return status;
     l->held += *may_queue;
@@ -118,8 +118,8 @@ void limit_leave(hd_engine *e, strand *s) {
         assert(l->held);
         l->held--;
         share_ended(e, &l->share);
-        limit_admit(e, l);
     }
+    limit_admit(e, l);
     limit_forget_unused(e, l);
 }
 

@@ -107,7 +107,7 @@ static hd_value with_limit(hd_pool *pool, hd_value to, const strand *s) {
     const limit *l = s->queue ? NULL : s->limited_by;
     if (!l || s->state != STRAND_READY) return to;
     hd_value r = with_text(pool, hd_object(), "key", l->key);
-    r = with_number(pool, r, "most", l->most);
+    r = with_number(pool, r, "most", strand_node(s)->limit_most);
     return hd_object_set(pool, to, "limit",
                          hd_object_set(pool, r, "running", hd_int(pool, l->held)));
 }

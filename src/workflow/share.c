@@ -32,6 +32,7 @@ typedef struct share_ask {
     uint32_t slots;
     uint32_t gave; /* of share.giving, those that the commit gives */
     bool wants;
+    uint32_t total; /* slots of all engines when it is stored */
 } share_ask;
 
 /* What the engine's steps need of a bound now. */
@@ -49,11 +50,19 @@ static line *line_in(const share *s) {
     return (line *)(void *)((char *)(uintptr_t)s - offsetof(line, share));
 }
 
+/* By the step that enters next; those behind it may bear more or fewer. Slots that were taken for a step that bears more
+ * are given back: one that bears fewer must not use them. */
+static need need_of_limit(const limit *l) {
+    const strand *next = limit_next(l);
+    uint32_t most = next ? strand_node(next)->limit_most : 0;
+    bool spare = l->share.slots > l->held + l->share.giving;
+    if (most < l->held) most = l->held;
+    return (need){ most, l->held,
+                   spare && l->share.total > most ? 0 : (uint32_t)binheap_count(&l->waiting) };
+}
+
 static need need_of(const hd_engine *e, const share *s) {
-    if (s->of_key) {
-        const limit *l = limit_in(s);
-        return (need){ l->most, l->held, (uint32_t)binheap_count(&l->waiting) };
-    }
+    if (s->of_key) return need_of_limit(limit_in(s));
     const line *l = line_in(s);
     need n = { l->most, l->running, 0 };
     for (uint32_t i = 0; i < e->queues.count && !l->paused; i++) {
@@ -84,7 +93,7 @@ void share_touch(hd_engine *e, share *s) {
 }
 
 void share_ended(hd_engine *e, share *s) {
-    uint32_t most = s->of_key ? limit_in(s)->most : line_in(s)->most;
+    uint32_t most = s->of_key ? need_of_limit(limit_in(s)).most : line_in(s)->most;
     if (s->rivals && s->slots - s->giving > most / (s->rivals + 1)) s->giving++;
     share_touch(e, s);
 }
@@ -189,6 +198,7 @@ static void note_verdict(hd_engine *e, share *s, const share_ask *a, hd_status s
     if (!status) {
         if (a->gave && a->wants) s->yield_ns = env_now_ns(e->env) + YIELD_NS;
         s->slots = a->slots;
+        s->total = a->total;
         s->wants = a->wants;
     }
     share_touch(e, s);
@@ -236,7 +246,6 @@ static bool is_content(const share *s, need n) {
 
 static hd_status tend_in(hd_engine *e, hd_tx *tx, share *s, bool check) {
     parties p;
-    need n = need_of(e, s);
     hd_value doc = hd_tx_get(tx, (hd_cell){ s->doc });
     hd_status status = hd_value_status(doc);
     if (!status) status = read_parties(e, hd_tx_pool(tx), doc, check, &p);
@@ -245,9 +254,17 @@ static hd_status tend_in(hd_engine *e, hd_tx *tx, share *s, bool check) {
     s->giving = least(s->giving, p.mine);
     s->wants = p.wants;
     s->rivals = p.rivals;
+    s->total = p.taken + p.mine;
     s->heard = false;
+    if (s->of_key) use_slots(e, s); /* the others may have fewer now */
+    need n = need_of(e, s);
     uint32_t target = target_of(e, s, n, &p);
-    share_ask a = { e, s, target, target < s->slots ? s->slots - target : 0, target < wanted(n) };
+    share_ask a = { .e = e,
+                    .s = s,
+                    .slots = target,
+                    .gave = target < s->slots ? s->slots - target : 0,
+                    .wants = target < wanted(n),
+                    .total = p.taken + target };
     if (target != s->slots || a.wants != s->wants || p.left) return ask(e, tx, s, &p, a);
     hd_tx_abort(tx);
     list_discard(&s->link);

@@ -41,6 +41,7 @@ typedef struct share {
     uint32_t slots; /* that this engine has: that is stored */
     uint32_t giving;  /* of them, those that steps do not use any more: they are being given back */
     uint32_t rivals;  /* engines that wait for slots, as the document said when it was last read */
+    uint32_t total;   /* slots that all engines had then, or when this one's were last stored */
     uint64_t look_ns; /* among shares_waiting: when it is looked at */
     uint64_t yield_ns;     /* no slot is taken before: another engine waits for it */
     struct share_ask *ask; /* the commit under way; NULL: none */
@@ -75,9 +76,8 @@ typedef struct queue {
 
 /* The steps of one key, of which a limited number may be queued or running; limit.c. */
 typedef struct limit {
-    char *key; /* owned */
-    uint32_t most;
-    uint32_t held;   /* that are queued or running; may exceed `most` when that was lowered */
+    char *key;       /* owned */
+    uint32_t held;   /* that are queued or running */
     binheap waiting; /* the others, by rank */
     share share;
 } limit;
@@ -198,8 +198,16 @@ void limits_close(struct hd_engine *e);
 void limits_open(struct hd_engine *e);
 /* Lets strands in that could not be let in before, for lack of memory. */
 void limit_retry(struct hd_engine *e);
-static inline bool limit_has_room(const limit *l) {
-    return l->held < l->most && share_has_room(&l->share, l->held);
+/* The step that enters next; NULL: none waits. */
+static inline strand *limit_next(const limit *l) {
+    binheap_item *first = binheap_peek(&l->waiting);
+    return first ? BINHEAP_ENTRY(first, strand, ready) : NULL;
+}
+/* Whether this step may enter. Where the limit is shared the slots must have been taken for one that bears as many. */
+static inline bool limit_has_room(const limit *l, const strand *s) {
+    uint32_t most = strand_node(s)->limit_most;
+    if (l->held >= most || !share_has_room(&l->share, l->held)) return false;
+    return !l->share.doc || l->share.total <= most;
 }
 /* The next ones that wait enter their queues, as far as there is room. */
 void limit_admit(struct hd_engine *e, limit *l);

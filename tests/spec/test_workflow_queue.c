@@ -151,6 +151,15 @@ static void queues_are_listed(void **state) {
     assert_string_equal(all, "a b ");
 }
 
+static hd_value first_step(const char *of) {
+    hd_value v;
+    assert_int_equal(hd_workflow_state(engine, of, pool, &v), HD_OK);
+    v = hd_value_at(v, "steps");
+    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
+        if (hd_value_exists(hd_value_at(it.value, "limit"))) return it.value;
+    return (hd_value){ 0 };
+}
+
 static hd_value last_step(void) {
     hd_value v;
     assert_int_equal(hd_workflow_state(engine, id, pool, &v), HD_OK);
@@ -175,16 +184,43 @@ static void a_step_says_which_room_it_waits_for(void **state) {
                         "{\"key\":\"k\",\"most\":2,\"running\":2}");
 }
 
-/* A version with a wider limit lets those in that wait already, and before its own. */
-static void a_limit_that_is_raised_lets_those_in_that_wait(void **state) {
-    register_many("free','limit':{'key':'k','most':1},'at':'x");
-    start("many", "{'tag':'a','n':3}");
+static void start_limited(const char *tag, int most, int priority) {
+    char text[80];
+    hd_start_options o = { .key = tag, .priority = priority };
+    snprintf(text, sizeof text, "free','limit':{'key':'k','most':%d},'at':'x", most);
+    register_many(text);
+    snprintf(text, sizeof text, "{'tag':'%s','n':1}", tag);
+    assert_int_equal(hd_workflow_start(engine, "many", parse(text), &o, id), HD_OK);
     pump();
-    assert_int_equal(begun, 1);
-    register_many("free','limit':{'key':'k','most':4},'at':'x");
-    start("many", "{'tag':'b','n':3}");
+}
+
+/* docs/IR.md, "limit": each step is begun if fewer than its own `most` hold the key, and none passes one that waits
+ * before it. */
+static void steps_of_one_key_may_have_different_limits(void **state) {
+    start_limited("a", 1, 0);
+    start_limited("b", 1, 0);
+    start_limited("c", 3, 0);
+    start_limited("d", 3, 0);
+    assert_string_equal(order, "a ");
+    start_limited("e", 3, 1);
+    assert_string_equal(order, "a e "); /* it goes before b */
+    end_one(0);
+    assert_string_equal(order, "a e ");
+    assert_string_equal(printed(hd_value_at(first_step("many/b"), "limit")),
+                        "{\"key\":\"k\",\"most\":1,\"running\":1}");
+    end_one(1);
+    assert_string_equal(order, "a e b c d ");
+}
+
+/* One that waits no more holds up none behind it. */
+static void a_step_that_is_withdrawn_lets_others_in(void **state) {
+    start_limited("a", 3, 0);
+    start_limited("b", 1, 0);
+    start_limited("c", 3, 0);
+    assert_string_equal(order, "a ");
+    assert_int_equal(hd_workflow_cancel(engine, "many/b"), HD_OK);
     pump();
-    assert_string_equal(order, "a b a a "); /* instances take turns */
+    assert_string_equal(order, "a c ");
 }
 
 /* An engine that takes instances up begins the step with the highest priority, in whichever order it finds them. */
@@ -234,7 +270,8 @@ int main(void) {
         IN_A_WORLD(a_program_serves_the_queues_that_it_names),
         IN_A_WORLD(queues_are_listed),
         IN_A_WORLD(a_step_says_which_room_it_waits_for),
-        IN_A_WORLD(a_limit_that_is_raised_lets_those_in_that_wait),
+        IN_A_WORLD(steps_of_one_key_may_have_different_limits),
+        IN_A_WORLD(a_step_that_is_withdrawn_lets_others_in),
         IN_A_WORLD(after_a_restart_a_limit_begins_with_the_highest_priority),
         IN_A_WORLD(names_are_checked),
         IN_A_WORLD(an_engine_refuses_names_that_no_queue_can_have),

@@ -18,11 +18,13 @@ static int calls;
 
 static uint64_t tokens[ATTEMPTS]; /* of attempts at "long", which the test ends */
 static hd_engine *begun_by[ATTEMPTS];
+static int bears[ATTEMPTS]; /* the step's argument, if it has one: its "most" */
 static int begun;
 
 static hd_status begin_long(hd_action *a, hd_value args, void *ctx) {
     assert_in_range(begun, 0, ATTEMPTS - 1);
     begun_by[begun] = ((party *)ctx)->engines[0];
+    bears[begun] = (int)hd_value_as_int(hd_value_index(args, 0), 0);
     tokens[begun++] = hd_action_token(a);
     return HD_PENDING;
 }
@@ -509,6 +511,36 @@ static void the_bound_of_a_queue_holds_over_all_shards(void **state) {
     assert_bounded(5);
 }
 
+/* Each step is begun by its own "most": all together are three at most, and of those that bear no other there is one.
+ * Every step gets its turn. */
+static void different_limits_hold_over_all_shards(void **state) {
+    start_bounded("'args':[3],'limit':{'key':'k','most':3}");
+    start_flows();
+    pump_for(1);
+    assert_int_equal(running(), 3);
+    register_nodes("v",
+                   "{'id':'a','kind':'ACTION','action':'long','args':[1],"
+                   "'limit':{'key':'k','most':1}},{'id':'out','kind':'RETURN'}",
+                   "['in','a'],['a','out']");
+    for (int i = 0; i < FLOWS; i++) {
+        use(&parties[i % RUNTIMES]);
+        pump_for(1);
+        assert_int_equal(hd_workflow_start(engine, "v", hd_object(), NULL, id), HD_OK);
+    }
+    for (int done = 0; done < 2 * FLOWS; done++) {
+        int alone = 0, first = 0;
+        pump_for(2);
+        for (int i = 0; i < begun; i++) alone += !ended[i] && bears[i] == 1;
+        assert_in_range(running(), 1, 3);
+        assert_in_range(alone, 0, 1);
+        while (ended[first]) first++;
+        end_one(first);
+    }
+    pump_for(2);
+    assert_int_equal(begun, 2 * FLOWS);
+    assert_int_equal(count_documents("workflow.share"), 0);
+}
+
 /* The slots of a runtime that closes are free. */
 static void slots_of_one_that_leaves_are_free(void **state) {
     start_bounded("'limit':{'key':'k','most':2}");
@@ -583,6 +615,7 @@ int main(void) {
         IN_A_WORLD(children_are_in_the_shard_of_their_parent),
         IN_A_WORLD(a_schedule_runs_once_wherever_its_shard_is),
         IN_A_WORLD(a_limit_by_key_holds_over_all_shards),
+        IN_A_WORLD(different_limits_hold_over_all_shards),
         IN_A_WORLD(one_at_a_time_holds_over_all_shards),
         IN_A_WORLD(the_bound_of_a_queue_holds_over_all_shards),
         IN_A_WORLD(slots_of_one_that_leaves_are_free),
