@@ -284,9 +284,9 @@ HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
 /* Runs an instance that is over again, with the version it was started with. With `node`, a node of the workflow's
  * first function: from there, with the variables it had when it failed, was cancelled or stalled. With NULL: from the
  * beginning, with its input. Its steps have new ids. HD_NOT_FOUND; HD_USAGE (hd_runtime_error says which): it is not
- * over; or `node` is given and the instance is done, so that its variables are gone; or it cannot begin at `node`
- * (in a branch, in a loop that it was not in). An engine that is not active cannot check the last case: the call
- * returns HD_OK, and the active engine leaves the instance as it is. */
+ * over; or `node` is given and the instance is done, so that its variables are gone; or its workflow has no such node;
+ * or it cannot begin there (in a branch, in a loop that it was not in). Where another engine runs the instance, the call
+ * makes it "queued", as a start does: from then on it is not over, and that engine begins it. */
 HD_API hd_status hd_workflow_rerun(hd_engine *engine, const char *id, const char *node);
 /* Deletes an instance that is over, with its journal, and returns when that is on disk; it pumps meanwhile. Works in
  * any engine, also while none is active. Its children are instances of their own and stay. Later calls with its id

@@ -255,10 +255,6 @@ static hd_status apply_resume(live *l) {
 hd_status control_apply(hd_engine *e, const char *id, hd_value message) {
     const char *verb = hd_value_as_text(hd_value_at(message, "verb"), "");
     live *l = live_find(e, id);
-    if (!strcmp(verb, "rerun")) {
-        const char *node = hd_value_as_text(hd_value_at(message, "node"), "");
-        return live_rerun(e, id, *node ? node : NULL);
-    }
     if (!l || !l->in || instance_is_over(l->in)) return HD_NOT_FOUND;
     if (!strcmp(verb, "cancel")) return control_cancel(l);
     if (!strcmp(verb, "signal")) return apply_signal(l, message);
@@ -288,8 +284,7 @@ static hd_status not_open(hd_engine *e, const char *id) {
     return runtime_fail(e->rt, HD_NOT_FOUND, "there is no open instance %s", id);
 }
 
-/* The instance's document; absent: there is none. What has been heard is acted on before. */
-static hd_value look_at(hd_engine *e, hd_pool *pool, const char *id) {
+hd_value control_look_at(hd_engine *e, hd_pool *pool, const char *id) {
     inbox_work(e);
     if (e->active && !list_empty(&e->lame) && !e->rt->open) live_retry(e);
     return engine_read(e, pool, INSTANCE_PREFIX, id);
@@ -299,7 +294,7 @@ static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_o
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    hd_value doc = look_at(e, pool, id);
+    hd_value doc = control_look_at(e, pool, id);
     const live *l = live_find(e, id);
     bool open =
         l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
@@ -314,22 +309,6 @@ static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_o
 hd_status hd_workflow_cancel(hd_engine *e, const char *id) { return say(e, id, "cancel", true); }
 hd_status hd_workflow_pause(hd_engine *e, const char *id) { return say(e, id, "pause", false); }
 hd_status hd_workflow_resume(hd_engine *e, const char *id) { return say(e, id, "resume", false); }
-
-hd_status hd_workflow_rerun(hd_engine *e, const char *id, const char *node) {
-    hd_pool *pool;
-    hd_status status = hd_pool_open(e->heap, &pool);
-    if (status) return status;
-    hd_value doc = look_at(e, pool, id), m = control_message(pool, id, "rerun");
-    if (node) m = hd_object_set(pool, m, "node", hd_string(pool, node));
-    if (hd_value_status(doc)) status = hd_value_status(doc);
-    else if (!hd_value_exists(doc) && !live_find(e, id))
-        status = runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
-    else if (live_find(e, id) || !control_is_over(doc))
-        status = runtime_fail(e->rt, HD_USAGE, "%s is not over", id);
-    else status = shard_runs(e, id) ? control_apply(e, id, m) : ask(e, m);
-    hd_pool_close(pool);
-    return status;
-}
 
 /* A refusal, and behind it the signals that are waited for; "..." stands for those that do not fit. */
 typedef struct signal_refusal {
@@ -392,7 +371,7 @@ hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, h
     if (!engine_takes(e, payload))
         status = runtime_fail(e->rt, HD_LIMIT, "the payload of \"%.100s\" is longer than %zu bytes",
                               signal, e->value_max);
-    if (!status) status = check_signal(e, id, look_at(e, pool, id), signal);
+    if (!status) status = check_signal(e, id, control_look_at(e, pool, id), signal);
     hd_value m = control_message(pool, id, "signal");
     m = hd_object_set(pool, m, "signal", hd_string(pool, signal));
     if (hd_value_exists(payload)) m = hd_object_set(pool, m, "payload", payload);

@@ -6,6 +6,7 @@
  *     live.c     instances in memory and in the store
  *     start.c    starts
  *     control.c  await, cancel, signal, pause
+ *     rerun.c    instances that are over run again
  *     child.c    instances that are steps of others
  *     line.c     named queues
  *     limit.c    how many steps of a key may run at once; share.c over several engines
@@ -467,6 +468,8 @@ bool start_is_pending(const hd_engine *e, uint64_t number);
 void start_fini(hd_engine *e);
 
 /* ---- control.c */
+/* The instance's document; absent: there is none. What has been heard is acted on before. */
+hd_value control_look_at(hd_engine *e, hd_pool *pool, const char *id);
 /* Does what a message says: "signal", "cancel", "pause", "resume". HD_NOT_FOUND: the instance is not open;
  * HD_USAGE: it cannot be done; hd_runtime_error says why. */
 hd_status control_apply(hd_engine *e, const char *id, hd_value message);
@@ -484,6 +487,10 @@ bool stored_is_due(const hd_engine *e);
 void stored_fini(hd_engine *e);
 /* "to" and "verb". */
 hd_value control_message(hd_pool *pool, const char *id, const char *verb);
+
+/* ---- rerun.c */
+/* Why an instance with this document cannot begin at the node of its first function; NULL: it can. */
+const char *rerun_why_not(const plan *p, hd_value doc, uint32_t node);
 
 /* ---- child.c */
 /* After a walk or a load: if a child is to be begun or told about, child_work will. */

@@ -96,15 +96,6 @@ static void drop_message(hd_engine *e, live *l, place_id doc) {
     }
 }
 
-/* The message goes with the commit that stores the new run. */
-static void act_on_rerun(hd_engine *e, live *l, const char *to, hd_value message, place_id doc) {
-    hd_status status = l ? HD_OK : control_apply(e, to, message);
-    l = live_find(e, to);
-    if (l && l->again) (void)keep_message(e, l, doc);
-    else if (engine_may_pass(status)) look_again_if(e, status);
-    else inbox_spend(e, doc);
-}
-
 static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     hd_value message = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *to = hd_value_as_text(hd_value_at(message, "to"), "");
@@ -112,10 +103,6 @@ static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     look_again_if(e, hd_value_status(message)); /* it is there: read it again */
     if (!hd_value_exists(message) || !shard_runs(e, to) || is_in_hand(e, l, doc)) return;
     if (l && !l->in) return; /* live_retry looks at the inbox when the instance is loaded */
-    if (!strcmp(hd_value_as_text(hd_value_at(message, "verb"), ""), "rerun")) {
-        act_on_rerun(e, l, to, message, doc);
-        return;
-    }
     if (!l || instance_is_over(l->in)) {
         inbox_spend(e, doc); /* nothing can be done any more */
         return;

@@ -178,18 +178,47 @@ static hd_status load_from(live *l, hd_value doc, hd_error *error) {
     return status ? status : load_mail(l, hd_value_at(doc, "signals"));
 }
 
+static void forget_again(live *l) {
+    l->again = false;
+    engine_free_text(l->e, l->again_at);
+    l->again_at = NULL;
+}
+
+/* Until it is stored it is known that, and where, the instance was to run again. */
+static hd_status note_again(live *l, const char *node) {
+    forget_again(l);
+    l->again = true;
+    l->again_at = node ? engine_text(l->e, node) : NULL;
+    return node && !l->again_at ? HD_NOMEM : HD_OK;
+}
+
+/* Another engine has asked for the run: rerun.c. */
+static bool is_again(hd_value doc) {
+    return !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued") &&
+           hd_value_exists(hd_value_at(doc, "again"));
+}
+
 static hd_status rerun_from(live *l, hd_value doc, const char *node);
+
+static hd_status load_again(live *l, hd_value doc, hd_error *error) {
+    hd_status status = note_again(l, hd_value_as_text(hd_value_at(doc, "again"), NULL));
+    if (!status) status = rerun_from(l, doc, l->again_at);
+    if (!status || engine_may_pass(status)) return status;
+    env_error(error, HD_CORRUPT, "%s", hd_runtime_error(l->e->rt)->message);
+    return HD_CORRUPT;
+}
 
 /* One that is over is not run, unless it was being run again. */
 static hd_status load_stored(live *l, hd_value doc, hd_error *error) {
     bool ended = control_is_over(doc);
     hd_value_unref(l->record); /* another start with this key was first */
     l->record = (hd_value){ 0 };
+    if (is_again(doc)) return load_again(l, doc, error);
     if (ended && l->again) {
         hd_status status = rerun_from(l, doc, l->again_at);
         return !status || engine_may_pass(status) ? status : HD_NOT_FOUND;
     }
-    l->again = false;
+    forget_again(l);
     return ended ? HD_NOT_FOUND : load_from(l, doc, error);
 }
 
@@ -296,36 +325,15 @@ hd_status live_start(hd_engine *e, const char *id, plan *p, hd_value record,
 
 /* ---- running again */
 
-/* NULL: the node can be begun at. */
-static const char *why_not_at(const instance *in, uint32_t node) {
-    const plan_function *f = &in->p->functions[0];
-    const plan_node *n = &f->nodes[node];
-    if (n->fan != PLAN_NONE || n->kind == NODE_BARRIER) return "it lies in a branch";
-    if (n->kind == NODE_HANDLER) return "a HANDLER begins with an exception";
-    for (uint32_t at = n->loop; at != PLAN_NONE; at = f->nodes[at].loop) {
-        bool is_there = false;
-        for (uint32_t i = 0; i < in->root->loops.count; i++)
-            is_there = is_there || in->root->loops.items[i].node == at;
-        if (!is_there) return "it lies in a loop that the instance was not in";
-    }
-    return NULL;
-}
-
 static hd_status rerun_at(live *l, hd_value doc, const char *id) {
     hd_error error = { 0 };
     instance *in = l->in;
     uint32_t node = plan_find_node(&in->p->functions[0], id);
-    if (node == PLAN_NONE)
-        return runtime_fail(l->e->rt, HD_USAGE, "%s has no node \"%s\"", in->p->name, id);
-    if (!strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "done"))
-        return runtime_fail(l->e->rt, HD_USAGE,
-                            "an instance that is done has no variables any more: run it again from "
-                            "the beginning");
-    hd_status status = instance_load_last(in, doc, &error);
-    const char *why = status ? error.message : why_not_at(in, node);
-    if (why)
-        return runtime_fail(l->e->rt, status ? status : HD_USAGE, "%s cannot go on at \"%s\": %s",
-                            l->id, id, why);
+    const char *why = node == PLAN_NONE ? "there is no such node" : rerun_why_not(in->p, doc, node);
+    hd_status status = why ? HD_USAGE : instance_load_last(in, doc, &error);
+    if (status)
+        return runtime_fail(l->e->rt, status, "%s cannot go on at \"%s\": %s", l->id, id,
+                            why ? why : error.message);
     return walk_at(in, node);
 }
 
@@ -334,7 +342,7 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     hd_status status = hd_value_status(doc);
     if (!status) status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
     if (engine_may_pass(status)) return status;
-    if (!hd_value_exists(doc) || !control_is_over(doc) || !p)
+    if (!hd_value_exists(doc) || !(control_is_over(doc) || is_again(doc)) || !p)
         return runtime_fail(l->e->rt, hd_value_exists(doc) ? HD_USAGE : HD_NOT_FOUND,
                             "%s is no instance that is over", l->id);
     status = instance_open(l->e->w, p, &l->in);
@@ -352,19 +360,6 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     l->in->parts = UINT8_MAX; /* what is left of the last run goes at the end */
     l->in->status_changed = true;
     return status;
-}
-
-/* Until it is stored it is known that, and where, the instance was to run again. */
-static hd_status note_again(live *l, const char *node) {
-    l->again = true;
-    l->again_at = node ? engine_text(l->e, node) : NULL;
-    return node && !l->again_at ? HD_NOMEM : HD_OK;
-}
-
-static void forget_again(live *l) {
-    l->again = false;
-    engine_free_text(l->e, l->again_at);
-    l->again_at = NULL;
 }
 
 hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
@@ -556,9 +551,9 @@ static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
 }
 
 static hd_status remove_end(const live *l, const doc_writer *out) {
-    static const char *const keys[] = { "result", "error", "finished", "failed_at" };
+    static const char *const keys[] = { "result", "error", "finished", "failed_at", "again" };
     hd_status status = HD_OK;
-    for (size_t i = 0; i < 4 && l->again && !status; i++) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && l->again && !status; i++) {
         const char *path[] = { keys[i] };
         status = out->write(out->ctx, DOC_REMOVE, path, 1, (hd_value){ 0 });
     }

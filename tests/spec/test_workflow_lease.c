@@ -242,6 +242,57 @@ static void messages_wait_until_an_engine_is_active(void **state) {
     assert_string_equal(status_in(engine2, rt2), "done");
 }
 
+static void run_to_its_end(void) {
+    register_wait();
+    hd_engine_close(engine2);
+    assert_int_equal(hd_engine_open(rt2, &(hd_engine_options){ .observer = true }, &engine2, NULL),
+                     HD_OK);
+    start_keyed("w", "k", "{}");
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 1)), HD_OK);
+    pump_both();
+    assert_string_equal(status_in(engine2, rt2), "done");
+}
+
+static void note_number(const char *which, hd_status status, hd_value result, void *ctx) {
+    *(int64_t *)ctx = hd_value_as_int(result, -1);
+}
+
+/* hd_workflow_rerun: from the call on the instance is not over, also for a program that does not run it. */
+static void what_follows_a_rerun_by_another_engine_concerns_the_new_run(void **state) {
+    int64_t result = 0;
+    run_to_its_end();
+    assert_int_equal(hd_workflow_rerun(engine2, id, NULL), HD_OK);
+    assert_string_equal(status_in(engine2, rt2), "queued");
+    assert_int_equal(hd_workflow_rerun(engine2, id, NULL), HD_USAGE);
+    assert_int_equal(hd_workflow_remove(engine2, id), HD_USAGE);
+    assert_int_equal(hd_workflow_then(engine2, id, note_number, &result), HD_OK);
+    assert_int_equal(hd_workflow_signal(engine2, id, "go", hd_int(NULL, 2)), HD_OK);
+    pump_both();
+    assert_int_equal(result, 2);
+    assert_int_equal(calls, 2);
+    assert_false(hd_value_exists(hd_value_at(document(), "again")));
+}
+
+static void a_rerun_waits_until_an_engine_is_active(void **state) {
+    run_to_its_end();
+    hd_engine_close(engine);
+    pump_both();
+    assert_int_equal(hd_workflow_rerun(engine2, id, NULL), HD_OK);
+    assert_int_equal(hd_workflow_cancel(engine2, id), HD_OK);
+    pump_both();
+    assert_string_equal(status_in(engine2, rt2), "queued");
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    pump_both();
+    assert_string_equal(status_in(engine2, rt2), "cancelled");
+    assert_int_equal(hd_workflow_rerun(engine2, id, "nothing"), HD_USAGE);
+    assert_non_null(strstr(hd_runtime_error(rt2)->message, "no node"));
+    assert_int_equal(hd_workflow_rerun(engine2, id, "a"), HD_OK); /* with the variables it had */
+    pump_both();
+    assert_string_equal(status_in(engine2, rt2), "failed"); /* p has no value */
+    assert_int_equal(calls, 2);
+}
+
 /* Fencing: an engine that was taken for dead cannot store anything any more. */
 static void an_engine_whose_lease_was_taken_stands_down(void **state) {
     register_wait();
@@ -439,6 +490,8 @@ int main(void) {
         IN_A_WORLD(messages_are_gone_when_they_are_answered),
         IN_A_WORLD(another_goes_on_when_the_active_one_is_closed),
         IN_A_WORLD(messages_wait_until_an_engine_is_active),
+        IN_A_WORLD(what_follows_a_rerun_by_another_engine_concerns_the_new_run),
+        IN_A_WORLD(a_rerun_waits_until_an_engine_is_active),
         IN_A_WORLD(an_engine_whose_lease_was_taken_stands_down),
         IN_A_WORLD(a_start_survives_a_close_that_follows_at_once),
         IN_A_WORLD(a_start_in_a_transaction_happens_if_it_commits),
