@@ -81,6 +81,11 @@ class Driver:
         """Whether actions run."""
         return any(busy() for busy in self.busy)
 
+    def has_pending(self) -> bool:
+        """Whether the store has not decided about every commit yet."""
+        pending: int = self.runtime.stats()["pending"]
+        return pending > 0
+
     def hold(self, on: bool) -> None:
         """Keeps virtual time from passing by itself, or ends that."""
         self.holds = on
@@ -102,6 +107,9 @@ class Driver:
         if self.runtime.closed:
             self.detach()
             return
+        if self._timer is not None and self.runtime.virtual:  # _jump sets it again, if virtual time still keeps pace
+            self._timer.cancel()
+            self._timer = None
         due = self._pump_once()
         if due == 0:  # a verdict has come: what waited for it goes on now, not in the next turn of the loop
             due = self._pump_once()
@@ -139,16 +147,25 @@ class Driver:
         self._pump()
 
     def _jump(self, due: float) -> None:
-        """Virtual time passes when nothing else happens: no action runs, and the loop has gone round without news."""
+        """Virtual time passes when nothing else happens: no action runs, the store has decided about every commit, and the
+        loop has gone round without news. While a commit has no verdict, it passes as fast as real time."""
         assert self.loop is not None
         self._quiet += 1
         if self.holds or self.is_busy():
+            return
+        if self.has_pending():  # time does not stand still: a server that is away is looked for again when `due` has passed
+            self._quiet = 0
+            self._timer = self.loop.call_later(due, self._pass, due, context=self._context)
             return
         if self._quiet > 3:
             self._quiet = 0
             self.runtime.advance(due)
         if self._soon is None:
             self._soon = self.loop.call_soon(self._pump, context=self._context)
+
+    def _pass(self, seconds: float) -> None:
+        self.runtime.advance(seconds)
+        self._fire()
 
 
 def _step(awaitable: Any) -> None:

@@ -15,6 +15,8 @@ struct clock {
 };
 
 #define BEGIN_NS UINT64_C(1000000000)
+#define MS_NS    UINT64_C(1000000)
+#define WAIT_MS  100
 
 struct clock *clock_new(uint64_t wall_ms) {
     struct clock *c = malloc(sizeof *c);
@@ -58,14 +60,23 @@ static void wait_without_gil(int fd, uint64_t deadline_ns) {
     Py_END_ALLOW_THREADS
 }
 
-/* A thread of the library may be about to write to the descriptor: it is given a moment of real time. */
-static void wait_virtual(struct clock *c, int fd, uint64_t deadline_ns) {
+/* Whether the store has not decided about every commit yet. */
+static bool has_pending(const runtime_object *self) {
+    hd_store_stats stats = { 0 };
+    if (self->rt) hd_runtime_store_stats(self->rt, &stats);
+    return stats.pending > 0;
+}
+
+/* Virtual time jumps to the deadline, but passes as fast as real time while a commit has no verdict. A thread of the
+ * library may be about to write to the descriptor: it is given a moment of real time. */
+static void wait_virtual(const runtime_object *self, int fd, uint64_t deadline_ns) {
     struct pollfd p = { .fd = fd, .events = POLLIN };
-    int ready = 0;
-    Py_BEGIN_ALLOW_THREADS if (fd >= 0) ready = poll(&p, 1, deadline_ns == UINT64_MAX ? 100 : 2);
-    Py_END_ALLOW_THREADS uint64_t now = clock_now_ns(c);
-    if (ready <= 0 && deadline_ns != UINT64_MAX && deadline_ns > now)
-        clock_advance(c, deadline_ns - now);
+    uint64_t now = clock_now_ns(self->clock), left = deadline_ns > now ? deadline_ns - now : 0;
+    bool pending = has_pending(self), never = deadline_ns == UINT64_MAX;
+    int ready = 0, ms = never || (left && pending) ? WAIT_MS : 2;
+    Py_BEGIN_ALLOW_THREADS if (fd >= 0) ready = poll(&p, 1, ms);
+    Py_END_ALLOW_THREADS if (ready > 0 || never) return;
+    clock_advance(self->clock, pending && left > WAIT_MS * MS_NS ? WAIT_MS * MS_NS : left);
 }
 
 static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
@@ -75,7 +86,7 @@ static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
         hd_env_system().wait(fd, deadline_ns, NULL);
         return;
     }
-    if (self->clock) wait_virtual(self->clock, fd, deadline_ns);
+    if (self->clock) wait_virtual(self, fd, deadline_ns);
     else wait_without_gil(fd, deadline_ns);
 }
 

@@ -48,6 +48,27 @@ def test_a_month_takes_no_time(heddle_lab):
 
 
 @heddle.workflow
+class Within(heddle.Workflow):
+    """Its timeout is the only time that something waits for while commits have no verdict."""
+
+    async def run(self) -> int:
+        async with asyncio.timeout(30 * 86400):
+            await work(1)
+            await asyncio.sleep(3600)
+            await work(2)
+            return await work(3)
+
+
+def test_the_clock_waits_for_verdicts(tmp_path):
+    for i in range(5):
+        with Lab(tmp_path / f"{i}.db") as lab:
+            began = lab.now
+            assert lab.run(Within) == 3
+            assert lab.now - began < 3700
+    assert resume_everywhere(Within) == 6
+
+
+@heddle.workflow
 class Asks(heddle.Workflow):
     async def run(self) -> int:
         await asyncio.sleep(5)

@@ -159,9 +159,10 @@ class Lab:
             leave(over)
 
     def _is_still(self) -> bool:
-        """Whether no action runs, no time is waited for, and there is no task besides the two of :meth:`_run`."""
-        runtime = self.store._runtime
-        return (not any(busy() for busy in self.store._driver_().busy) and runtime.idle() and runtime.due() is None
+        """Whether no action runs, every commit has its verdict, no time is waited for, and there is no task besides the two
+        of :meth:`_run`."""
+        runtime, driver = self.store._runtime, self.store._driver_()
+        return (not driver.is_busy() and not driver.has_pending() and runtime.idle() and runtime.due() is None
                 and len(asyncio.all_tasks()) <= 2)
 
     def _has_threads(self) -> bool:
@@ -227,7 +228,7 @@ class Lab:
         while rounds < REST_ROUNDS:
             await asyncio.sleep(0 if rounds else 0.001)
             busy, due = driver.is_busy(), runtime.due()
-            if not busy and runtime.idle() and due != 0:
+            if not busy and not driver.has_pending() and runtime.idle() and due != 0:
                 rounds += 1
                 continue
             rounds = 0

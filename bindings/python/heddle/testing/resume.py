@@ -88,8 +88,8 @@ def _outcome(lab: Lab, workflow: Any, args: tuple[Any, ...], inputs: dict[str, A
 def resume_everywhere(workflow: Any, *args: Any, setup: Optional[Callable[[], object]] = None, **inputs: Any) -> int:
     """Runs the workflow once without a fault. Then it kills the program at each step, once before the action and once
     after it, and lets another program go on from what is on disk; each time the workflow must end in the same way. Returns
-    how often it was killed. ``setup`` is called before each run. Actions run on the test's loop; those that do something
-    outside of the store do it again in every run."""
+    how often it was killed: twice for each attempt at an action, so 0 if the workflow begins none. ``setup`` is called before
+    each run. Actions run on the test's loop; those that do something outside of the store do it again in every run."""
     with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
         if setup:
             setup()
