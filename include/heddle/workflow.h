@@ -165,8 +165,8 @@ HD_API uint64_t hd_action_token(const hd_action *action);
 /* End an attempt, on the runtime's thread, inside pump or outside. HD_NOT_FOUND: the attempt has ended already, or the
  * engine no longer waits for it; nothing changes then. The exception is an object {"$error": "ValueError", "args":
  * [...], "attrs": {...}, "cause": {...}} (docs/EXPRESSIONS.md, Encoding). If the engine does not know its class, it
- * takes the first class that it knows of "bases", a list of names, else RuntimeError. HD_KIND: `exception` is no such
- * object. */
+ * takes the first class that it knows of "bases", a list of names, else RuntimeError. With {"final": true} in it the step
+ * is not tried again, whatever its "retry" says. HD_KIND: `exception` is no such object. */
 HD_API hd_status hd_attempt_return(hd_engine *engine, uint64_t token, hd_value result);
 HD_API hd_status hd_attempt_raise(hd_engine *engine, uint64_t token, hd_value exception);
 /* Tells the engine that the attempt is still at work, as hd_action_heartbeat does. HD_NOT_FOUND. */

@@ -228,7 +228,8 @@ static hd_status raise_decoded(hd_engine *e, strand *s, hd_pool *pool, hd_value 
 }
 
 static hd_status fail_with(hd_engine *e, strand *s, hd_value exception) {
-    if (!is_last_attempt(e, s, class_or_base(e, exception)))
+    bool final = hd_value_as_bool(hd_value_at(exception, "final"), false);
+    if (!final && !is_last_attempt(e, s, class_or_base(e, exception)))
         return retry(e, s, hd_value_as_text(hd_value_at(exception, "$error"), "an exception"),
                      hd_value_as_text(hd_value_index(hd_value_at(exception, "args"), 0), ""));
     hd_pool *pool;

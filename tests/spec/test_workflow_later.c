@@ -127,6 +127,14 @@ static void a_class_that_is_not_known_is_below_its_bases(void **state) {
     assert_raised("RuntimeError");
 }
 
+static void a_final_exception_is_not_retried(void **state) {
+    start_action("work", ",'retry':{'attempts':3}");
+    hd_value e = parse("{'$$error':'TypeError','args':['no'],'final':true}");
+    assert_int_equal(hd_attempt_raise(engine, begun[0], e), HD_OK);
+    assert_raised("TypeError");
+    assert_int_equal(begun_count, 1);
+}
+
 static void what_is_no_exception_is_refused(void **state) {
     start_action("work", "");
     assert_int_equal(hd_attempt_raise(engine, begun[0], hd_int(NULL, 1)), HD_KIND);
@@ -193,6 +201,7 @@ int main(void) {
         T(ten_are_under_way_at_once),
         T(an_exception_crosses_with_arguments_attributes_and_cause),
         T(a_class_that_is_not_known_is_below_its_bases),
+        T(a_final_exception_is_not_retried),
         T(what_is_no_exception_is_refused),
         T(a_timeout_tells_the_program),
         T(heartbeats_keep_it_and_silence_loses_it),

@@ -42,7 +42,7 @@ class Flows:
             self.actions.begin, self.actions.revoke, space=space, observer=observer, queues=queues,
             keep_ms=int(kept.seconds * 1000), keep_most=kept.most or 0, shards=shards)
         self.complete: Callable[[Any, Any], Any] = self.engine.complete
-        self.fail: Callable[[Any, BaseException], Any] = self.engine.fail
+        self.fail: Callable[[Any, Any], Any] = self.engine.fail
         self.heartbeat: Callable[[Any], Any] = self.engine.heartbeat
         self.give_back: Callable[[Any], Any] = self.engine.give_back
         self.driver.moved.append(self.actions.moved)

@@ -9,6 +9,7 @@ import functools
 import inspect
 from typing import Any, Callable, Mapping, Optional, Protocol
 
+from . import values
 from .attempts import Attempt, _current
 
 THREADS = 32
@@ -26,7 +27,8 @@ class Ends(Protocol):
     @property
     def loop(self) -> Optional[asyncio.AbstractEventLoop]: ...
     def complete(self, token: Any, result: Any) -> None: ...
-    def fail(self, token: Any, error: BaseException) -> None: ...
+    def fail(self, token: Any, error: Any) -> None:
+        """``error``: an exception, or one that :mod:`values` has encoded."""
     def heartbeat(self, token: Any) -> None: ...
     def give_back(self, token: Any) -> None: ...
     def post(self, fn: Callable[[], None]) -> None:
@@ -166,11 +168,9 @@ class Actions:
         if error is None:
             try:
                 self.ends.complete(token, result)
-                return
-            except RecursionError as refused:
-                error = refused
-            except Exception as refused:  # it cannot cross
-                error = TypeError(f"{refused}, in what the action {attempt.action} returned")
+            except Exception as refused:  # it cannot cross, and another attempt would do the work again for the same end
+                self.ends.fail(token, values.final_error(f"{refused}, in what the action {attempt.action} returned"))
+            return
         try:
             self.ends.fail(token, error)
         except Exception as refused:  # code of the exception's class, such as its __str__, has raised this

@@ -337,6 +337,11 @@ def shortened_error(cls: type, message: str) -> _Ready:
     return _Ready("$error", remember_class(made), {"args": [message], "bases": _bases(made)})
 
 
+def final_error(message: str) -> _Ready:
+    """A TypeError that no policy retries."""
+    return _Ready("$error", "TypeError", {"args": [message], "final": True})
+
+
 _WRITERS["heddle.values:_Ready"] = lambda v: v.encoded  # type: ignore[no-any-return]
 
 

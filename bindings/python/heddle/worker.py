@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
         self._say({"result": result, "token": token, "type": "complete"})
         self._ended(token)
 
-    def fail(self, token: str, error: BaseException) -> None:
+    def fail(self, token: str, error: Any) -> None:
         try:
             self._say({"class": "Exception", "error": error, "token": token, "type": "fail"})
         except _TooLong as refused:

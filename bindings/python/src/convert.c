@@ -196,10 +196,21 @@ typedef struct step {
     Py_ssize_t index;
 } step;
 
+/* The containers and objects that are being written, the innermost first. */
+typedef struct open_part {
+    const struct open_part *above;
+    const PyObject *part;
+    const step *at;
+    unsigned depth;
+} open_part;
+#define CIRCLE_DEPTH                                                                               \
+    256 /* whenever it is so many levels deeper, a value is searched for a circle */
+
 typedef struct writer {
     runtime_object *self;
     hd_pool *pool;
     form how;
+    const open_part *open;
 } writer;
 
 static hd_value write_value(const writer *w, PyObject *from, const step *at);
@@ -353,7 +364,7 @@ static bool keys_are_names(PyObject *dict) {
 }
 
 static hd_value write_keys(const writer *w, PyObject *dict) {
-    writer plain = { w->self, w->pool, PLAIN };
+    writer plain = { w->self, w->pool, PLAIN, w->open };
     PyObject *keys = PyDict_Keys(dict);
     hd_value out = keys ? write_list(&plain, keys, NULL) : hd_failed(HD_KIND);
     Py_XDECREF(keys);
@@ -461,6 +472,25 @@ static hd_value write_container(const writer *w, PyObject *from, const step *at)
     return write_other(w, from, at);
 }
 
+/* The place at which the container that is being written contains itself; NULL: it does not, or not twice. */
+static const step *circle(const open_part *innermost) {
+    const open_part *first = innermost, *second = NULL;
+    for (const open_part *p = innermost->above; p; p = p->above) {
+        if (p->part != innermost->part) continue;
+        second = first;
+        first = p;
+    }
+    return second ? second->at : NULL;
+}
+
+static hd_value write_open(const writer *w, PyObject *from, const step *at) {
+    open_part here = { w->open, from, at, w->open ? w->open->depth + 1 : 1 };
+    const step *again = here.depth % CIRCLE_DEPTH ? NULL : circle(&here);
+    if (again) return cannot(from, again, " contains itself");
+    writer inside = { w->self, w->pool, w->how, &here };
+    return write_container(&inside, from, at);
+}
+
 static hd_value write_value(const writer *w, PyObject *from, const step *at) {
     if (from == Py_None) return hd_null();
     if (PyUnicode_CheckExact(from)) return write_text(w, from, at);
@@ -469,13 +499,13 @@ static hd_value write_value(const writer *w, PyObject *from, const step *at) {
     if (PyBool_Check(from)) return hd_bool(from == Py_True);
     if (PyBytes_CheckExact(from)) return write_bytes(w, from);
     if (Py_EnterRecursiveCall(" while converting a value")) return hd_failed(HD_KIND);
-    hd_value out = write_container(w, from, at);
+    hd_value out = write_open(w, from, at);
     Py_LeaveRecursiveCall();
     return out;
 }
 
 hd_value from_python(runtime_object *self, hd_pool *pool, PyObject *from, form how) {
-    writer w = { self, pool, how };
+    writer w = { self, pool, how, NULL };
     hd_value out = write_value(&w, from, NULL);
     if (PyErr_Occurred() && !hd_value_status(out)) return hd_failed(HD_KIND);
     return out;

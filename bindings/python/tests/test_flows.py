@@ -143,8 +143,18 @@ def test_a_result_that_cannot_cross_is_a_type_error():
         return {"f": [object()]}
 
     with pytest.raises(TypeError, match=r"object cannot cross into a workflow at value\['f'\]\[0\], in what the action act returned"):
-        run(call(act, retry={"attempts": 3, "on": ["OSError"]}), 1)
+        run(call(act, retry={"attempts": 3}), 1)
     assert len(calls) == 1
+
+
+def test_a_result_that_contains_itself_is_a_type_error():
+    async def act(x):
+        circle = {"a": []}
+        circle["a"].append(circle)
+        return circle
+
+    with pytest.raises(TypeError, match=r"(dict|list) contains itself at value\['a'\]\[0\].*, in what the action act returned"):
+        run(call(act), 1)
 
 
 @pytest.mark.parametrize("is_async", [False, True])

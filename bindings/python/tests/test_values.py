@@ -156,8 +156,13 @@ def test_what_cannot_cross_names_its_place(value, message):
 def test_a_circle_is_refused():
     circle = []
     circle.append(circle)
+    with pytest.raises(TypeError, match=r"^list contains itself at value\['c'\]\[0\]$"):
+        _heddle.dumps({"c": circle})
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
     with pytest.raises(RecursionError):
-        _heddle.dumps(circle)
+        _heddle.dumps(deep)
 
 
 # ---- Exceptions
