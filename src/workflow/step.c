@@ -337,7 +337,8 @@ void step_lost(hd_engine *e, strand *s) {
     e->stats.lost++;
     instance_note(s->in, JOURNAL_STEPS, JOURNAL_LOST, s);
     if (++s->lost >= TASK_LOST_MAX) {
-        end_walk(l, raise(e, s, CLASS_ConnectionError, "the worker was lost too often"));
+        end_walk(l, raise(e, s, CLASS_ConnectionError,
+                          "the worker was lost, or gave no heartbeat, too often"));
         return;
     }
     strand_set_state(s, STRAND_READY);

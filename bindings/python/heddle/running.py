@@ -88,6 +88,9 @@ class Actions:
         self.by_name: dict[str, Served] = {}
         self.running: dict[Any, Attempt] = {}
         self.threads: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self.in_threads: dict[tuple[str, int], Optional[Callable[[], None]]] = {}
+        """The calls in threads, by step and number of the attempt. An attempt that was lost, and came back while its call still
+        runs, begins when that has ended."""
         self.closing = False
         """The store is being closed: it begins no more attempts, and the next program does."""
         self.intercept: Optional[Callable[[Attempt, Served, Any], Optional[tuple[Any]]]] = None
@@ -137,6 +140,13 @@ class Actions:
             self._finish(token, result, None)
 
     def _submit(self, token: Any, action: Served, attempt: Attempt, args: Any) -> None:
+        call = attempt.id, attempt.number
+        if token not in self.running:  # it was revoked while it waited for the call before
+            return
+        if call in self.in_threads:
+            self.in_threads[call] = functools.partial(self._submit, token, action, attempt, args)
+            return
+        self.in_threads[call] = None
         if self.threads is None:
             self.threads = concurrent.futures.ThreadPoolExecutor(THREADS, "heddle-action")
         context = contextvars.copy_context()
@@ -144,15 +154,22 @@ class Actions:
 
     def _run_in_thread(self, token: Any, action: Served, attempt: Attempt, args: Any) -> None:
         _current.set(attempt)
+        result: Any = None
+        failure: Optional[BaseException] = None
         try:
             replaced = self.intercept(attempt, action, args) if self.intercept else None
             result = action.invoke(args) if replaced is None else replaced[0]
             if inspect.iscoroutine(result):
                 result = asyncio.run(result)
         except BaseException as error:
-            self.ends.post(functools.partial(self._finish, token, None, error))
-        else:
-            self.ends.post(functools.partial(self._finish, token, result, None))
+            failure = error
+        self.ends.post(functools.partial(self._thread_ended, token, attempt, result, failure))
+
+    def _thread_ended(self, token: Any, attempt: Attempt, result: Any, error: Optional[BaseException]) -> None:
+        begin_again = self.in_threads.pop((attempt.id, attempt.number))
+        self._finish(token, result, error)
+        if begin_again is not None and not self.closing:
+            begin_again()
 
     def _ended(self, token: Any) -> Optional[Attempt]:
         """The attempt, if the engine still waits for it."""

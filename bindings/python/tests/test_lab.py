@@ -392,3 +392,36 @@ def test_a_script_for_an_action_that_is_not_there(heddle_lab):
     heddle_lab.fail("akt", ValueError())
     with pytest.raises(ValueError, match="no workflow has an action 'akt'; did you mean 'act'"):
         heddle_lab.run(call(plus_one), 1)
+
+
+def test_an_attempt_without_heartbeats_runs_once_at_a_time(heddle_lab):
+    calls, go_on = [], threading.Semaphore(0)
+
+    def act(x):
+        calls.append(heddle.attempt())
+        go_on.acquire(timeout=20)
+        return len(calls)
+
+    handle = heddle_lab.start(call(act, heartbeat=10), 1)
+    heddle_lab.advance(11)
+    heddle_lab.advance(11)
+    assert len(calls) == 1 and calls[0].revoked      # lost twice, and its call still runs
+    go_on.release(2)
+    assert heddle_lab.wait(handle.result()) == 2     # the result of a call that was lost is dropped
+    assert [attempt.number for attempt in calls] == [1, 1]
+
+
+def test_after_ten_losses_an_action_without_heartbeats_fails(heddle_lab):
+    calls, go_on = [], threading.Event()
+
+    def act(x):
+        calls.append(x)
+        go_on.wait(20)
+
+    handle = heddle_lab.start(call(act, heartbeat=10), 1)
+    for _ in range(10):
+        heddle_lab.advance(11)
+    go_on.set()
+    with pytest.raises(ConnectionError, match="gave no heartbeat"):
+        heddle_lab.wait(handle.result())
+    assert len(calls) == 1
