@@ -80,6 +80,11 @@ bool activation_is_within(const activation *a, const activation *outer) {
     return a != NULL;
 }
 
+bool activation_is_of(const activation *a, const fan *f) {
+    while (a && a->fan != f) a = a->caller;
+    return a != NULL;
+}
+
 /* A plain value that the variable has already is not stored again. */
 static bool has_already(const activation *a, uint32_t variable, ev value) {
     ev before = a->vars->slots.items[variable];
@@ -223,7 +228,9 @@ bool fan_keep(fan *f, uint32_t index, ev result, bool failed) {
     instance *in = f->a->in;
     assert(!f->ended && index < f->total && f->done <= f->begun);
     fan_mark(f);
-    if (failed && index < f->failed) f->failed = index;
+    const plan_node *all = activation_function(f->a)->nodes, *head = &all[f->node];
+    bool lowest = head->here || all[head->pair].mode == BARRIER_ORDERED;
+    if (failed && (f->failed == PLAN_NONE || (lowest && index < f->failed))) f->failed = index;
     if (!f->waiter) return true; /* nothing hears of it any more */
     if (!dict_set(in->w, f->results.dict, ev_int(index), result)) return false;
     return vec_push(in->env, &f->arrived, index);

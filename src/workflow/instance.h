@@ -134,6 +134,7 @@ typedef struct strand {
     struct limit *limited_by; /* it counts there, or waits there; NULL: neither */
     hd_value args;   /* of an ACTION, owned, as the worker gets them; absent: not computed */
     bool back;       /* it has come along a BACK edge; while it walks */
+    bool failed;     /* its branch has raised; while it walks, at the BARRIER */
     bool cancelled;  /* CancelledError has been raised in it: it cleans up */
     list_node news;  /* in instance.news.strands: it has changed */
     bool off_queues; /* while it is news: the engine has taken it out of its queues */
@@ -157,11 +158,12 @@ typedef struct fan {
     strand *waiter; /* stands at the FAN_HEAD; NULL: a failure has been raised already */
     ev items; /* a tuple of the elements, referenced; EV_UNBOUND: one branch for each ELEM edge */
     uint32_t total, begun, done;
-    ev results;      /* a dict from index to result or exception; referenced */
-    uint32_t failed; /* the lowest index that failed; PLAN_NONE: none */
-    bool cancelled;  /* branches are being cancelled, and no more are begun */
-    bool beginning;  /* walk.c begins branches of it now */
-    list_node news;  /* in instance.news.fans: it has changed */
+    ev results; /* a dict from index to result or exception; referenced */
+    uint32_t
+        failed; /* the first that failed; "ordered" and plan_node.here: the lowest; PLAN_NONE: none */
+    bool cancelled; /* branches are being cancelled, and no more are begun */
+    bool beginning; /* walk.c begins branches of it now */
+    list_node news; /* in instance.news.fans: it has changed */
     bool stored, ended;
     VEC(uint32_t) arrived; /* indices whose results are not stored yet */
 } fan;
@@ -202,8 +204,9 @@ typedef struct instance {
     ev result;             /* of a DONE instance, or the exception of a FAILED one; referenced */
     hd_value outcome;      /* `result` as it is stored, owned; absent: not encoded yet */
     VEC(strand *) walking; /* the work list */
-    uint32_t objects;      /* the highest number that an object has */
-    VEC(uint32_t) freed;   /* numbers of objects that are gone and still stored */
+    strand *runs;        /* of a walk under way: it is not in the list; NULL: the next one in it */
+    uint32_t objects;    /* the highest number that an object has */
+    VEC(uint32_t) freed; /* numbers of objects that are gone and still stored */
     VEC(journal_entry) journal; /* not stored yet; what does not fit into memory is left out */
     VEC(change) changes;        /* of stored objects, since the last save; they hold references */
     uint64_t now_ms;            /* of the walk under way: one reading of the clock */
@@ -253,6 +256,8 @@ void activation_drop(activation *a);
 /* A branch's, with copies of the variables around it. */
 activation *instance_branch(instance *in, fan *f, uint32_t index);
 bool activation_is_within(const activation *a, const activation *outer);
+/* Whether it is in a branch of the fan, or below one. */
+bool activation_is_of(const activation *a, const fan *f);
 void activation_assign(activation *a, uint32_t variable, ev value);
 /* A branch that sees its caller's variables as they are now, for good. */
 void activation_own_all(activation *a);

@@ -11,7 +11,7 @@ static const char *const node_keys[NODE_KINDS] = {
     [NODE_BRANCH] = "when",
     [NODE_MERGE] = "",
     [NODE_LOOP_HEAD] = "over into while",
-    [NODE_FAN_HEAD] = "over into window",
+    [NODE_FAN_HEAD] = "over into window here now",
     [NODE_BARRIER] = "give into mode",
     [NODE_SLEEP] = "seconds until",
     [NODE_WAIT] = "signal timeout into",
@@ -263,10 +263,13 @@ static hd_status read_loop(ir_reader *r, hd_value v, plan_node *n) {
 }
 
 static hd_status read_fan(ir_reader *r, hd_value v, plan_node *n) {
-    int64_t window = 0;
+    int64_t window = 0, here = 0;
     hd_status status = read_expression(r, v, "over", false, &n->code);
     if (!status) status = read_count(r, v, "window", 1, 1000000, &window);
+    if (!status) status = read_count(r, v, "here", 1, 1000000, &here);
     n->window = (uint32_t)window;
+    n->here = (uint32_t)here;
+    n->now = hd_value_as_bool(hd_value_at(v, "now"), false);
     return status;
 }
 

@@ -63,9 +63,12 @@ static void unqueue(hd_engine *e, strand *s) {
  * strands back only when they are news no more. So a batch of completions costs each strand once. */
 void step_unqueue_news(live *l) {
     const list *news = &l->in->news.strands;
-    for (list_node *n = list_last(news); n && n != &news->head; n = n->prev) {
+    const list_node *first = news->head.prev;
+    while (first != &news->head && !LIST_ENTRY(first, strand, news)->off_queues)
+        first = first->prev;
+    /* Actions are cancelled in the order in which asyncio would do it. */
+    for (list_node *n = first->next; n != &news->head; n = n->next) {
         strand *s = LIST_ENTRY(n, strand, news);
-        if (s->off_queues) break;
         unqueue(l->e, s);
         s->off_queues = true;
     }

@@ -9,6 +9,7 @@
  * `finally` compiles to) runs innermost first, and may itself wait. */
 #include "workflow/unwind.h"
 
+#include "expr/dict.h"
 #include "expr/raise.h"
 
 /* ---- handlers */
@@ -159,10 +160,12 @@ static bool is_group_failure(const instance *in, ev exception) {
     return !class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
 }
 
-bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception) {
-    assert(barrier->kind == NODE_BARRIER && f->done && exception.kind == EV_EXC);
+bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
+    assert(barrier->kind == NODE_BARRIER && f->done);
     strand *waiter = f->waiter;
     if (!waiter || f->cancelled) return true;
+    ev exception = dict_find(f->a->in->w, f->results.dict, ev_int(index))->value;
+    assert(exception.kind == EV_EXC);
     if (barrier->mode == BARRIER_GROUP)
         return !is_group_failure(f->a->in, exception) || cancel_branches(f);
     if (barrier->mode != BARRIER_ALL || f->done == f->total) return true;
@@ -176,6 +179,7 @@ static bool cancel_strand(strand *s) {
     assert(s->state != STRAND_FAN || (s->waits_for && s->waits_for->waiter == s));
     world *w = s->in->w;
     if (s->cancelled || s->state == STRAND_ENDED) return true;
+    if (strand_node(s)->kind == NODE_BARRIER) return true; /* its branch is over */
     s->cancelled = true;
     strand_mark(s); /* `cancelled` is to be stored: the strand may raise only after a restart */
     if (s->state == STRAND_FAN) return cancel_branches(s->waits_for);
@@ -188,12 +192,6 @@ static bool cancel_strand(strand *s) {
     return !ev_failed(exception) && unwind(s, exception);
 }
 
-/* Whether the activation is in a branch of the fan, or below one. */
-static bool is_of(const activation *a, const fan *f) {
-    while (a && a->fan != f) a = a->caller;
-    return a != NULL;
-}
-
 /* Cancels the strands in the branches of a fan-out; NULL: all strands. Raising may begin and end strands, so they are
  * listed first. */
 static bool cancel_all(instance *in, const fan *within) {
@@ -201,7 +199,7 @@ static bool cancel_all(instance *in, const fan *within) {
     bool ok = true;
     LIST_FOR (n, &in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);
-        if (s->state == STRAND_ENDED || (within && !is_of(s->a, within))) continue;
+        if (s->state == STRAND_ENDED || (within && !activation_is_of(s->a, within))) continue;
         ok = ok && vec_push(in->env, &all, s);
     }
     for (uint32_t i = 0; i < all.count && ok && !instance_is_over(in); i++)

@@ -13,8 +13,8 @@ bool unwind(strand *s, ev exception);
 bool unwind_pending(strand *s);
 /* Raises a new exception of this class. */
 bool unwind_new(strand *s, uint32_t class_, const char *message);
-/* A branch has failed with this: what its BARRIER does about it before the others have ended. */
-bool unwind_branch_failed(fan *f, const plan_node *barrier, ev exception);
+/* A branch has failed: what its BARRIER does about it before the others have ended. */
+bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index);
 /* Raises CancelledError in all branches that have not ended, unless that has been done. */
 bool unwind_branches(fan *f);
 /* Raises CancelledError in every strand. */

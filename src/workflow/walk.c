@@ -5,7 +5,10 @@
  * that node. CALC, BRANCH, MERGE, LOOP_HEAD, CALL and the like run here and now; at ACTION, SLEEP and WAIT
  * the strand waits. Nothing looks for ready nodes: they are reached. docs/IR.md.
  *
- *     walk(): for each strand in the work list: run its node, follow its edges
+ *     walk(): for each strand in the work list: run its nodes, follow their edges, until it waits
+ *
+ * That is the order in which asyncio's loop runs tasks: a task goes on until it waits, new ones and those that are
+ * woken stand at the end of the list, and so does what the end of a branch brings about (branch_over).
  *
  * Every function that returns bool returns false when there is no memory (or the world's status says what
  * else); exceptions of the workflow are not failures.
@@ -26,8 +29,11 @@
 #define CALL_DEPTH_MAX 1000
 
 static bool run_node(strand *s);
+static bool run_branch(strand *s, const plan_node *n);
+static bool run_fan_head(strand *s, const plan_node *n);
 static bool walk_join(strand *s, const plan_node *barrier);
 static bool fan_over(fan *f);
+static bool branch_over(strand *s);
 
 /* ---- the work list */
 
@@ -36,7 +42,7 @@ static bool go_on(strand *s) {
     assert(s->node < activation_function(s->a)->node_count);
     strand_set_state(s, STRAND_WALKING);
     strand_mark(s);
-    return vec_push(s->in->env, &s->in->walking, s);
+    return s == s->in->runs || vec_push(s->in->env, &s->in->walking, s);
 }
 
 /* A loop that waits for nothing would hold up every other instance. No handler is asked: one in the loop would go
@@ -51,25 +57,37 @@ static bool give_up(instance *in, const strand *s) {
     return true;
 }
 
-/* Runs nodes until every strand waits. Like a task of asyncio a strand goes on until it waits or ends, then the next one
- * does: strands that share variables or objects see no half of what another does between two waits. */
+/* The strand that runs goes on until it waits, then the first in the list that another strand has not ended. False: all
+ * wait. */
+static bool find_next(instance *in, uint32_t *at) {
+    while (!in->runs || in->runs->state != STRAND_WALKING) {
+        if (*at == in->walking.count) return false;
+        in->runs = in->walking.items[(*at)++];
+        if (*at < in->walking.count) continue;
+        vec_clear(&in->walking); /* a long walk needs no more room */
+        *at = 0;
+    }
+    return true;
+}
+
+/* Runs nodes until every strand waits. */
 static hd_status walk(instance *in, bool ok) {
     uint64_t last = in->counts.nodes + in->most_nodes;
-    for (uint32_t i = 0; ok && i < in->walking.count && !instance_is_over(in);) {
-        strand *s = in->walking.items[i++];
-        if (i == in->walking.count) { /* a long walk needs no more room */
-            vec_clear(&in->walking);
-            i = 0;
+    for (uint32_t at = 0; ok && !instance_is_over(in) && find_next(in, &at);) {
+        strand *s = in->runs;
+        if (strand_node(s)->kind == NODE_BARRIER) {
+            ok = branch_over(s);
+            continue;
         }
-        for (bool on = true; on && ok && s->state == STRAND_WALKING && !instance_is_over(in);) {
-            bool yields = strand_node(s)->kind == NODE_CALC && !strand_node(s)->code;
-            instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
-            ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
-            on = !yields && in->walking.count > i && vec_last(&in->walking) == s;
-            if (on) (void)vec_pop(&in->walking);
-        }
+        bool yields = strand_node(s)->kind == NODE_CALC && !strand_node(s)->code;
+        instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
+        ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
+        if (!ok || !yields || s->state != STRAND_WALKING) continue;
+        in->runs = NULL; /* those that are ready go on first */
+        ok = go_on(s);
     }
     vec_clear(&in->walking);
+    in->runs = NULL;
     hd_status status = ok ? HD_OK : in->w->status ? in->w->status : HD_NOMEM;
     if (ok && !instance_is_over(in)) unwind_if_stalled(in);
     if (ok) instance_check(in);
@@ -306,7 +324,62 @@ static const plan_node *fan_barrier(const fan *f) {
     return &activation_function(f->a)->nodes[fan_node(f)->pair];
 }
 
-static bool begin_branch(fan *f) {
+static bool is_before(const fan *f, const strand *other) {
+    const fan *outer = other->a->fan;
+    return outer && other->node != fan_node(outer)->pair &&
+           fan_node(outer)->here > fan_node(f)->here && activation_is_of(f->a, outer);
+}
+
+/* Tasks that begin together begin in the order in which they were made, but the fan of the one that is awaited last is
+ * around the others: those that it has put into the list go behind this one. */
+static void put_in_order(fan *f) {
+    uint32_t i = f->a->in->walking.count;
+    strand **all = f->a->in->walking.items;
+    for (; i-- > 1 && is_before(f, all[i - 1]);) {
+        strand *s = all[i];
+        all[i] = all[i - 1];
+        all[i - 1] = s;
+    }
+}
+
+/* Moves what was put into the list since it had `from` strands before those that stand at `*to`. */
+static void move_before(instance *in, uint32_t *to, uint32_t from) {
+    strand **all = in->walking.items;
+    assert(*to <= from && from <= in->walking.count);
+    for (; from < in->walking.count; from++) {
+        strand *s = all[from];
+        memmove(all + *to + 1, all + *to, (from - *to) * sizeof *all);
+        all[(*to)++] = s;
+    }
+}
+
+/* asyncio.gather that is given to asyncio.gather has begun its tasks already: with `now` a FAN_HEAD at the beginning of
+ * the branch is run here, and its branches go before those of this fan. Such fans are nested no deeper than the source. */
+static bool enter_nested(strand *s, uint32_t *nested) {
+    uint32_t before = s->in->walking.count;
+    bool ok = true;
+    if (strand_node(s)->kind == NODE_BRANCH) ok = run_branch(s, strand_node(s));
+    if (!ok || s->state != STRAND_WALKING || !strand_node(s)->now) return ok;
+    ok = run_fan_head(s, strand_node(s));
+    move_before(s->in, nested, before);
+    return ok;
+}
+
+/* The branch stands at the end of the list, unless it is code of the strand itself. */
+static bool enter_branch(fan *f, strand *s, uint32_t edge, uint32_t *nested) {
+    instance *in = s->in;
+    strand *before = in->runs;
+    in->runs = s; /* not in the list yet */
+    bool ok = walk_along(s, EDGE_ELEM, edge) && enter_nested(s, nested);
+    if (fan_node(f)->here && !s->a->index) return ok;
+    in->runs = before;
+    if (ok && s->state == STRAND_WALKING) ok = go_on(s);
+    if (ok && fan_node(f)->here) put_in_order(f);
+    return ok;
+}
+
+/* `nested`: where the branches of this fan that have been begun with it stand in the list. */
+static bool begin_branch(fan *f, uint32_t *nested) {
     assert(!f->ended && !f->cancelled && f->waiter && f->begun < f->total);
     instance *in = f->a->in;
     uint32_t index = f->begun++;
@@ -318,7 +391,7 @@ static bool begin_branch(fan *f) {
     fan_mark(f);
     if (each && !bind(s, &fan_node(f)->into, f->items.tuple->items[index], &raised)) return false;
     memset(a->vars->changed.items, 0, a->vars->changed.count); /* loading binds the element again */
-    return raised || walk_along(s, EDGE_ELEM, each ? 0 : index);
+    return raised || enter_branch(f, s, each ? 0 : index, nested);
 }
 
 hd_status walk_bind_element(fan *f, activation *a) {
@@ -342,11 +415,12 @@ hd_status walk_bind_element(fan *f, activation *a) {
 static bool fan_go_on(fan *f) {
     assert(!f->ended && f->done <= f->begun && f->begun <= f->total);
     uint32_t window = fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
+    uint32_t nested = f->a->in->walking.count;
     bool ok = true;
     if (f->beginning) return true;
     f->beginning = true;
     while (ok && !f->cancelled && f->waiter && f->begun < f->total && f->begun - f->done < window)
-        ok = begin_branch(f);
+        ok = begin_branch(f, &nested);
     f->beginning = false;
     return ok && (f->ended || f->done < f->begun || fan_over(f));
 }
@@ -412,6 +486,14 @@ static ev fan_group(fan *f) {
     return ev_failed(args) ? args : exc_new(w, CLASS_ExceptionGroup, args);
 }
 
+/* The same where code of the strand itself has had the CancelledError: what came of that counts. The workflow raises
+ * it from the results of "first", unless it would be taken for a timeout there. */
+static ev fan_raises_own(fan *f, barrier_mode mode) {
+    if (f->failed) return ev_unbound();
+    return mode == BARRIER_FIRST && fan_result(f, 1).kind == EV_EXC ? ev_unbound()
+                                                                    : fan_result(f, 0);
+}
+
 /* What the branches as a whole raise; EV_UNBOUND: nothing. */
 static ev fan_raises(fan *f) {
     assert(f->waiter && f->done == f->begun);
@@ -421,13 +503,15 @@ static ev fan_raises(fan *f) {
     /* What a workflow cannot do is no result of gather, nor part of a group. */
     for (const dict_entry *e; f->failed != PLAN_NONE && (e = dict_next(f->results.dict, &at));)
         if (e->value.kind == EV_EXC && e->value.o->class_ == CLASS_Unsupported) return e->value;
-    if (f->waiter->cancelled && f->cancelled)
-        return exc_new(w, CLASS_CancelledError, w->empty_tuple);
-    if (f->failed == PLAN_NONE || mode == BARRIER_SETTLED || mode == BARRIER_FIRST)
-        return ev_unbound();
-    if (mode == BARRIER_GROUP) return fan_group(f);
-    const dict_entry *e = dict_find(w, f->results.dict, ev_int(f->failed));
-    return e ? e->value : ev_fail();
+    bool cancelled = f->waiter->cancelled && f->cancelled;
+    if (fan_node(f)->here && cancelled) return fan_raises_own(f, mode);
+    if (mode == BARRIER_GROUP && f->failed != PLAN_NONE) {
+        ev group = fan_group(f);
+        if (group.kind != EV_UNBOUND) return group;
+    }
+    if (f->failed != PLAN_NONE && (mode == BARRIER_ALL || mode == BARRIER_ORDERED))
+        return fan_result(f, f->failed);
+    return cancelled ? exc_new(w, CLASS_CancelledError, w->empty_tuple) : ev_unbound();
 }
 
 /* A loop has done what came before the element that failed: so the target gets these results, then it raises. */
@@ -457,16 +541,30 @@ static bool fan_over(fan *f) {
     return finish(s, all);
 }
 
-bool walk_branch_over(strand *s, ev result, bool failed) {
+/* What the end of a branch brings about. The strand that waits goes on in place of one that ran its own code. */
+static bool branch_over(strand *s) {
     fan *f = s->a->fan;
     uint32_t index = s->a->index;
-    assert(f && !f->ended && f->done < f->begun && index < f->total);
+    assert(f && !f->ended && f->done < f->begun && strand_node(s)->kind == NODE_BARRIER);
     instance_end_strand(s);
     f->done++;
-    if (!fan_keep(f, index, result, failed)) return false;
-    if (failed && !unwind_branch_failed(f, fan_barrier(f), result)) return false;
+    if (fan_node(f)->here && !index && s->in->runs == s) s->in->runs = f->waiter;
+    if (s->failed && !unwind_branch_failed(f, fan_barrier(f), index)) return false;
     if (fan_barrier(f)->mode == BARRIER_FIRST && f->done == 1 && !unwind_branches(f)) return false;
     return f->ended || fan_go_on(f);
+}
+
+/* As asyncio's loop calls what waits for a task when the tasks that are ready have run, the strand goes to the end of
+ * the list: a branch that fails before it waits does not keep the others from beginning. */
+bool walk_branch_over(strand *s, ev result, bool failed) {
+    fan *f = s->a->fan;
+    assert(f && !f->ended && s->state != STRAND_FAN);
+    if (!fan_keep(f, s->a->index, result, failed)) return false;
+    s->node = fan_node(f)->pair;
+    s->failed = failed;
+    if (fan_node(f)->here) return branch_over(s);
+    if (s->in->runs == s) s->in->runs = NULL;
+    return go_on(s);
 }
 
 static bool walk_join(strand *s, const plan_node *barrier) {
@@ -730,6 +828,7 @@ hd_status walk_result(instance *in, strand *s, ev result) {
     instance_enter(in);
     instance_note(in, JOURNAL_STEPS, JOURNAL_DONE, s);
     end_step(s);
+    in->runs = s;
     return walk(in, finish(s, result));
 }
 
@@ -738,6 +837,7 @@ hd_status walk_raise(instance *in, strand *s, ev exception) {
     instance_enter(in);
     instance_note(in, JOURNAL_STEPS, JOURNAL_RAISE, s);
     end_step(s);
+    in->runs = s;
     return walk(in, unwind(s, exception));
 }
 

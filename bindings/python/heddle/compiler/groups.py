@@ -56,7 +56,7 @@ def _one_call(compiler: Statements, node: ast.AsyncWith, limit: Form) -> bool:
         return False
     inner = compiler.prepare(value.value, True)
     into: Form = ["name", compiler.temp()]
-    compiler.limited(node, inner, limit, into)
+    compiler.limited(node, inner, limit, into, False)
     if isinstance(statement, ast.Return):
         compiler.return_value(into, statement)
     elif isinstance(target, ast.expr):
@@ -94,7 +94,7 @@ def _limited_block(compiler: Statements, node: ast.AsyncWith, limit: Form) -> No
         graph.give(over)
 
     compiler.race(node, body, ["if", ["cmp", limit, "is", None], FOREVER, limit] if isinstance(limit, list) else limit,
-                  lambda: restore_names(compiler, node, names, box))
+                  lambda: restore_names(compiler, node, names, box), False)
     compiler.go_on(block[0], node)
 
 

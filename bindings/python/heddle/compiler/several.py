@@ -22,7 +22,6 @@ class Branch:
         self.emit = emit
         self.over = over
         self.into = into
-        self.result = ""
         self.given: Form = None
         """The elements as they were given: one that stands there twice is awaited once, and its result is there twice."""
 
@@ -112,7 +111,8 @@ class Several(Awaits):
     def before_tasks(self, node: ast.Call, act: Callable[[], None]) -> None:
         raise NotImplementedError
 
-    def gather(self, node: ast.Call, early: bool) -> Emit:
+    def gather(self, node: ast.Call, early: bool, now: bool = False) -> Emit:
+        """`now`: it is given to another gather, and its calls begin where it stands."""
         settled = False
         for keyword in node.keywords:
             if keyword.arg != "return_exceptions":
@@ -130,15 +130,16 @@ class Several(Awaits):
             branches.extend(self._prepare_branch(arg) for arg in node.args)
             self._check_twice(node)
         self.before_tasks(node, prepare)
-        mode = {"mode": "settled"} if settled else {}
+        mode: dict[str, Form] = {"mode": "settled"} if settled else {}
+        place: dict[str, Form] = {"now": True} if now else {}
 
         def emit(into: Optional[Form]) -> None:
             if not branches:
                 self.graph.do(["assign", ["list"], into] if into is not None else ["expr", ["list"]], node)
             elif len(branches) == 1 and branches[0].over is not None:
-                self._fan(node, branches[0], mode, into)
+                self._fan(node, branches[0], mode, place, into)
             else:
-                self._fan_of(node, branches, mode, into)
+                self._fan_of(node, branches, mode, place, into)
         return emit
 
     def _check_twice(self, node: ast.Call) -> None:
@@ -160,7 +161,8 @@ class Several(Awaits):
 
     def _prepare_branch(self, node: ast.expr) -> Branch:
         if not isinstance(node, ast.Starred):
-            return Branch(node, self.prepare(node, True), None, None)
+            inside = isinstance(node, ast.Call) and self.known_call(node) is asyncio.gather
+            return Branch(node, self.gather(node, True, now=True) if inside else self.prepare(node, True), None, None)
         calls = node.value
         if isinstance(calls, ast.GeneratorExp):  # gather(*...) takes all of it at once
             calls = ast.copy_location(ast.ListComp(calls.elt, calls.generators), calls)
@@ -224,56 +226,62 @@ class Several(Awaits):
         self._temps += 1
         return f"%b{self._temps}"
 
-    def _fan(self, node: ast.AST, branch: Branch, mode: dict[str, Form], into: Optional[Form]) -> None:
+    def _fan(self, node: ast.AST, branch: Branch, mode: dict[str, Form], place: dict[str, Form], into: Optional[Form]) -> None:
         """One branch for each element."""
-        head = self.graph.add("FAN_HEAD", node, "each", over=branch.over, into=branch.into)
+        head = self.graph.add("FAN_HEAD", node, "each", over=branch.over, into=branch.into, **place)
         self.graph.behind(head, "ELEM")
-        self._in_branch(branch)
-        if branch.given is None or into is None:
-            self.barrier(node, mode, ["name", branch.result], into)
-            return
-        results = self.temp()
-        self.barrier(node, mode, ["name", branch.result], ["name", results])
-        by_call = ["call", "dict", [["call", "zip", [branch.over, ["name", results]]]]]
-        self.graph.do(["assign", by_call, ["name", results]], node)
-        each = ["listcomp", ["item", ["name", results], ["name", "x"]], ["for", ["name", "x"], branch.given]]
-        self.graph.do(["assign", each, into], node)
-
-    def _fan_of(self, node: ast.AST, branches: list[Branch], mode: dict[str, Form], into: Optional[Form]) -> None:
-        """One branch for each call; a starred one is a fan-out in its branch, and its results are many."""
-        several = any(branch.over is not None for branch in branches)
         result = self.branch_name()
-        head = self.graph.add("FAN_HEAD", node, "gather")
+        self._in_branch(branch, result)
+        self._join(node, [branch], result, mode, into)
+
+    def _fan_of(self, node: ast.AST, branches: list[Branch], mode: dict[str, Form], place: dict[str, Form], into: Optional[Form]) -> None:
+        """One branch for each call, in their order; with a starred one their number is known when they begin."""
+        result = self.branch_name()
+        if any(branch.over is not None for branch in branches):
+            which, element = self.branch_name(), self.branch_name()
+            head = self.graph.add("FAN_HEAD", node, "gather", over=_numbered(branches),
+                                  into=["tuple", ["name", which], ["name", element]], **place)
+            self.graph.behind(head, "ELEM")
+            outer, self.graph.handler = self.graph.handler, None
+            head = self.graph.add("BRANCH", node, "which", when=[["cmp", ["name", which], "==", i] for i in range(len(branches) - 1)])
+            self.graph.handler = outer
+            kind = "GUARD"
+        else:
+            head, kind, element = self.graph.add("FAN_HEAD", node, "gather", **place), "ELEM", ""
         ends = []
         for i, branch in enumerate(branches):
-            self.graph.behind(head, "ELEM", i)
-            outer, self.graph.handler = self.graph.handler, None
-            inner = ["name", result]
-            mark = self.mark()
-            if branch.over is not None:
-                self._fan(node, branch, mode, inner)
-            else:
-                branch.emit(inner)
-                if several:
-                    self.graph.do(["assign", ["list", inner], inner], node)
-            self.forget(mark)
+            self.graph.behind(head, kind, i)
+            self._in_branch(branch, result, element)
             self.graph.one_end(node)
             ends += self.graph.take()
-            self.graph.handler = outer
         self.graph.give(ends)
-        if not several:
+        self._join(node, branches, result, mode, into)
+
+    def _join(self, node: ast.AST, branches: list[Branch], result: str, mode: dict[str, Form], into: Optional[Form]) -> None:
+        """The barrier. A call that was given twice has run once, and its result is there twice."""
+        if into is None or all(branch.given is None for branch in branches):
             self.barrier(node, mode, ["name", result], into)
             return
-        lists = self.temp()
-        self.barrier(node, mode, ["name", result], ["name", lists])
-        flat = ["listcomp", ["name", "x"], ["for", ["name", "l"], ["name", lists]], ["for", ["name", "x"], ["name", "l"]]]
-        self.graph.do(["assign", flat, into] if into is not None else ["expr", flat], node)
+        results = self.temp()
+        self.barrier(node, mode, ["name", result], ["name", results])
+        parts, before = [], 0
+        for branch in branches:
+            behind: Form = ["+", before, 1 if branch.over is None else ["call", "len", [branch.over]]]
+            part: Form = ["slice", ["name", results], before, behind, None]
+            if branch.given is not None:
+                by_call = self.keep(["call", "dict", [["call", "zip", [branch.over, part]]]], node)
+                part = ["listcomp", ["item", by_call, ["name", "x"]], ["for", ["name", "x"], branch.given]]
+            parts.append(["*", part])
+            before = behind
+        self.graph.do(["assign", ["list", *parts], into], node)
 
-    def _in_branch(self, branch: Branch) -> None:
+    def _in_branch(self, branch: Branch, result: str, element: str = "") -> None:
+        """What one branch does; with `element` that of a starred argument is in this variable."""
         outer, self.graph.handler = self.graph.handler, None
-        branch.result = self.branch_name()
         mark = self.mark()
-        branch.emit(["name", branch.result])
+        if element and branch.over is not None:
+            self.graph.do(["assign", ["name", element], branch.into], branch.node)
+        branch.emit(["name", result])
         self.forget(mark)
         self.graph.flush()
         self.graph.handler = outer
@@ -302,7 +310,7 @@ class Several(Awaits):
         def emit(into: Optional[Form]) -> None:
             if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
                 self._refuse_late(node, limit)
-            self.limited(node, inner, limit, into)
+            self.limited(node, inner, limit, into, True)
         return emit
 
     def _refuse_late(self, node: ast.AST, limit: Form) -> None:
@@ -313,13 +321,14 @@ class Several(Awaits):
         self.graph.take()
         self.graph.give(over)
 
-    def limited(self, node: ast.AST, inner: Emit, limit: Form, into: Optional[Form]) -> None:
-        """Two branches, the thing itself and a sleep; the first that ends cancels the other."""
+    def limited(self, node: ast.AST, inner: Emit, limit: Form, into: Optional[Form], is_task: bool) -> None:
+        """Two branches, the thing itself and a sleep; the first that ends cancels the other. `is_task`: the thing is a task of
+        its own, as that of asyncio.wait_for is."""
         if limit is None:
             inner(into)
             return
         over = self.skip(["cmp", limit, "is", None], True, node) if isinstance(limit, list) else []
-        both = self.race(node, inner, limit, lambda: None)
+        both = self.race(node, inner, limit, lambda: None, is_task)
         if into is not None:
             self.graph.do(["assign", ["item", ["item", ["name", both], 0], 0], into], node)
         if over:
@@ -328,12 +337,12 @@ class Several(Awaits):
             inner(into)
             self.graph.give(rest)
 
-    def race(self, node: ast.AST, inner: Emit, limit: Form, after: Callable[[], None]) -> str:
+    def race(self, node: ast.AST, inner: Emit, limit: Form, after: Callable[[], None], is_task: bool) -> str:
         """The variable with what both branches gave; raises what the thing raised, and TimeoutError, after `after`. What the
         thing gave is in a tuple: it may be an exception that was not raised."""
         result = self.branch_name()
         both = self.temp()
-        head = self.graph.add("FAN_HEAD", node, "wait-for")
+        head = self.graph.add("FAN_HEAD", node, "wait-for", **({} if is_task else {"here": 1}))
         outer, self.graph.handler = self.graph.handler, None
         self.graph.behind(head, "ELEM", 0)
         mark = self.mark()
@@ -367,6 +376,13 @@ class Several(Awaits):
         self.graph.add("RAISE", node, "raise", value=outcome)
         self.graph.take()
         self.graph.behind(branch, "GUARD", 2)
+
+
+def _numbered(branches: list[Branch]) -> Form:
+    """The list of all elements, each with the number of its branch."""
+    x: Form = ["name", "x"]
+    return ["list", *(["tuple", i, None] if branch.over is None else
+                      ["*", ["listcomp", ["tuple", i, x], ["for", x, branch.over]]] for i, branch in enumerate(branches))]
 
 
 def _items(pairs: list[tuple[str, Form]], given: Form) -> list[Form]:

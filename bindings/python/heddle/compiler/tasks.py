@@ -40,6 +40,8 @@ class Task:
     created: int
     starts: int
     awaited: int
+    rank: int
+    """Tasks that begin at the same place begin in this order."""
 
     @property
     def is_beside(self) -> bool:
@@ -77,7 +79,7 @@ def _task(compiler: Statements, body: Block, number: int) -> Optional[Task]:
         at = call if awaited is None else next(n for n in walk(body[awaited]) if isinstance(n, ast.Name) and n.id == target.id)
         compiler.source.refuse(at, f"the task {target.id} is not awaited by the statement that uses it first", _ADVICE)
     starts = next(i for i in range(number + 1, awaited + 1) if _waits(body[i]))
-    task = Task(target.id, call, isinstance(value, ast.ListComp), number, starts, awaited)
+    task = Task(target.id, call, isinstance(value, ast.ListComp), number, starts, awaited, len(compiler.task_calls) + 2)
     if task.is_beside and not isinstance(first.value, ast.Name):
         compiler.source.refuse(call, f"the tasks that asyncio.gather awaits begin earlier, where {ast.unparse(body[starts])[:40]} waits",
                                "Create them behind that statement, or give asyncio.gather all that is to run at once.")
@@ -202,7 +204,7 @@ def compile_before(compiler: Statements, tasks: list[Task], act: Callable[[], No
     raised = compiler.branch_name()
     found = graph.handle(handler, node, "task-early", [{"as": raised}])
     graph.behind(found, "GUARD", 0)
-    head = graph.add("FAN_HEAD", node, graph.label("task"))
+    head = graph.add("FAN_HEAD", node, graph.label("task"), here=1)
     graph.handler = None
     graph.behind(head, "ELEM", 0)
     graph.add("RAISE", node, "raise", value=["name", raised])
@@ -238,14 +240,23 @@ def compile_beside(compiler: Statements, task: Task, body: Block, number: int, t
     graph.flush()
     outer, handler = graph.handler, Handler(graph.handler)
     graph.handler = handler
-    head = graph.add("FAN_HEAD", node, graph.label("task"))
+    label, kind = graph.label("task"), "ELEM"
+    value: Form = ["name", compiler.scope.variable(task.name)]
+    if task.is_list:
+        head = graph.add("FAN_HEAD", node, label, here=task.rank, over=["list", None, ["*", value]], into=["name", "%task"])
+        graph.handler = None
+        graph.behind(head, "ELEM")
+        head, kind = graph.add("BRANCH", node, "which", when=[["cmp", ["name", "%task"], "is", None]]), "GUARD"
+        value = ["name", "%task"]
+    else:
+        head = graph.add("FAN_HEAD", node, label, here=task.rank)
     graph.handler = None
-    graph.behind(head, "ELEM", 0)
+    graph.behind(head, kind, 0)
     _statements(compiler, task, body, number, tasks, names, box)
     graph.one_end(node)
     ends = graph.take()
-    graph.behind(head, "ELEM", 1)
-    _run(compiler, task)
+    graph.behind(head, kind, 1)
+    _run_one(compiler, task, value)
     graph.one_end(node)
     graph.give(ends)
     graph.handler = handler
@@ -282,7 +293,7 @@ def _statements(compiler: Statements, task: Task, body: Block, number: int, task
 
 
 def _run(compiler: Statements, task: Task) -> None:
-    """The task's own branch. What it raises is in the task by now, for whoever awaits it."""
+    """The branch of a task, or of a list of them."""
     graph, node = compiler.graph, task.call
     tasks: Form = ["name", compiler.scope.variable(task.name)]
     if task.is_list:
@@ -291,12 +302,18 @@ def _run(compiler: Statements, task: Task) -> None:
         compiler.await_value(node, ["name", "%task"], None)
         compiler.barrier(node, {"mode": "settled"}, None, None)
         return
+    _run_one(compiler, task, tasks)
+
+
+def _run_one(compiler: Statements, task: Task, value: Form) -> None:
+    """The task's own branch. What it raises is in the task by now, for whoever awaits it."""
+    graph, node = compiler.graph, task.call
     handler = Handler(None)
     graph.handler = handler
-    compiler.await_value(node, tasks, None)
+    compiler.await_value(node, value, None)
     graph.flush()
     graph.handler = None
     over = graph.take()
-    found = graph.handle(handler, node, "task-raised", [{"classes": ["Exception"], "as": compiler.branch_name()}])
+    found = graph.handle(handler, node, "task-raised", [{"classes": ["Exception", "CancelledError"], "as": compiler.branch_name()}])
     graph.behind(found, "GUARD", 0)
     graph.give(over)
