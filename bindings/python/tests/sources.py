@@ -15,6 +15,31 @@ ERRORS = ("ValueError", "KeyError", "TypeError", "ZeroDivisionError", "Own", "Ow
 CLASSES = (*ERRORS, "Coded", "Needs")
 CAUGHT = (*ERRORS, "Coded", "Exception", "LookupError", "ArithmeticError", "(KeyError, ValueError)", "(Own, IndexError)", "AttributeError")
 
+MEMBERS = """
+    async def one(self, x):
+        return await echo(x)
+
+    async def two(self, x):
+        return await self.one(x)
+
+    async def sour(self, x):
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            raise ValueError(x)
+
+    async def sweet(self, x):
+        try:
+            await asyncio.sleep(1000)
+        finally:
+            await echo(x)
+
+    async def sours(self, x):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.sour(x))
+            group.create_task(self.sweet(x))
+"""
+
 
 class Sources:
     def __init__(self, seed: int) -> None:
@@ -32,6 +57,7 @@ class Sources:
         self.calm = self.random.random() < 0.5
         self.parts: list[str] = []
         self.slow = False
+        self.has_members = False
         self.good_groups = False
         self.no_del = 0
         self.is_ordered = True
@@ -410,6 +436,36 @@ class Sources:
             [f"{name}t = [asyncio.create_task(add(i)) for i in range({number})]", f"{name} = await asyncio.gather(*{name}t)"],
             [f"{name}t = asyncio.create_task({self.part(1)})", f"{name} = [await echo({number}) for _ in range(2)]", f"{name}.append(await {name}t)"]))
 
+    def member(self, depth: int) -> str:
+        """A member of gather that makes one call, in whatever depth: their order does not depend on how long anything takes."""
+        number = self.random.randint(0, 99)
+        plain = f"echo({number})", f"self.one({number})", f"self.two({number})"
+        kinds = (*plain, f"*[{', '.join(self.random.choices(plain, k=2))}]", f"*[self.one(i) for i in range({number % 4})]")
+        if depth and self.chance(0.3):
+            return f"asyncio.gather({', '.join(self.member(depth - 1) for _ in range(2))})"
+        return self.random.choice(kinds)
+
+    def in_order(self) -> list[str]:
+        """Calls that begin together, in gather or in a TaskGroup."""
+        self.has_members = True
+        name, members = self.random.choice(self.names), [self.member(2) for _ in range(self.random.randint(2, 4))]
+        if self.chance(0.3):
+            group = self.fresh()
+            calls = [f"self.{self.random.choice(('one', 'two'))}({i})" if self.chance(0.6) else f"echo({i})" for i in range(len(members))]
+            return [f"async with asyncio.TaskGroup() as {group}:", *(f"    {group}.create_task({call})" for call in calls)]
+        gathered = f"await asyncio.gather({', '.join(members)})"
+        return [f"{name} = len({gathered})" if self.calm else f"{name} = {gathered}"]
+
+    def soured(self) -> list[str]:
+        """Members that raise while they are cancelled."""
+        self.has_members = True
+        name, caught = self.random.choice(self.names), self.fresh()
+        sour = lambda: f"self.{self.random.choice(('sour', 'sour', 'sweet'))}({self.random.randint(0, 9)})"  # noqa: E731
+        what = self.random.choice((sour(), f"asyncio.gather({sour()}, {sour()})", f"self.sours({self.random.randint(0, 9)})",
+                                   f"asyncio.gather({sour()}, {sour()}, return_exceptions=True)"))
+        return ["try:", f"    await asyncio.wait_for({what}, 0.002)", f"except Exception as {caught}:",
+                f"    {name} = {f'len(repr({caught}))' if self.calm else f'repr({caught})'}"]
+
     def part_of(self, number: int) -> list[str]:
         """A method for several at once: it has no state but its own, and raises nothing."""
         lines = [f"    async def part{number}(self, a):", "        b = 0"]
@@ -460,7 +516,7 @@ class Sources:
             return self.random.choice(simple)()
         kinds = [self.if_, self.if_, self.for_, self.for_, self.while_, self.try_, self.try_, self.match_]
         if self.waits:
-            kinds += [self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks()]
+            kinds += [self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks(), lambda _: self.in_order(), lambda _: self.soured()]
         return self.random.choice(kinds)(depth)
 
     def assign(self) -> list[str]:
@@ -594,6 +650,8 @@ class Sources:
                  "        a, b, c, d, e = " + ("1, 2, 3, 4, 5" if self.calm else "1, 'text', [1, 2, 3], {'k': 1}, (4, 5)")]
         lines += [f"        {line}" for line in (self.guarded() if self.chance(0.5) else self.block(3, 6))]
         lines += [f"        return a, b, c, d, {self.expr(2)}, self.kept", "", *methods]
+        if self.has_members:
+            lines += MEMBERS.splitlines()
         return "\n".join(lines) + "\n"
 
     def guarded(self) -> list[str]:

@@ -163,6 +163,13 @@ return await asyncio.gather(self.s(1), self.h(2), self.s(3), echo(4), self.g(5))
     """
 return await asyncio.gather(self.t(1), self.t1(3), echo(4), self.h(9))
 """,
+    """
+x = [self.h(1), echo(2)]
+try:
+    return await asyncio.gather(asyncio.gather(*x, self.h(3)), self.h(4), *[echo(5)])
+finally:
+    await echo(6)
+""",
 ]
 
 

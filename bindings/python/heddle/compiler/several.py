@@ -282,6 +282,7 @@ class Several(Awaits):
         if element and branch.over is not None:
             self.graph.do(["assign", ["name", element], branch.into], branch.node)
         branch.emit(["name", result])
+        self.graph.flush()
         self.forget(mark)
         self.graph.flush()
         self.graph.handler = outer
