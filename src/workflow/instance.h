@@ -204,6 +204,7 @@ typedef struct instance {
     ev result;             /* of a DONE instance, or the exception of a FAILED one; referenced */
     hd_value outcome;      /* `result` as it is stored, owned; absent: not encoded yet */
     VEC(strand *) walking; /* the work list */
+    uint32_t walked;       /* of the list: these have had their turn */
     strand *runs;        /* of a walk under way: it is not in the list; NULL: the next one in it */
     uint32_t objects;    /* the highest number that an object has */
     VEC(uint32_t) freed; /* numbers of objects that are gone and still stored */

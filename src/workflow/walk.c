@@ -59,13 +59,13 @@ static bool give_up(instance *in, const strand *s) {
 
 /* The strand that runs goes on until it waits, then the first in the list that another strand has not ended. False: all
  * wait. */
-static bool find_next(instance *in, uint32_t *at) {
+static bool find_next(instance *in) {
     while (!in->runs || in->runs->state != STRAND_WALKING) {
-        if (*at == in->walking.count) return false;
-        in->runs = in->walking.items[(*at)++];
-        if (*at < in->walking.count) continue;
+        if (in->walked == in->walking.count) return false;
+        in->runs = in->walking.items[in->walked++];
+        if (in->walked < in->walking.count) continue;
         vec_clear(&in->walking); /* a long walk needs no more room */
-        *at = 0;
+        in->walked = 0;
     }
     return true;
 }
@@ -73,7 +73,8 @@ static bool find_next(instance *in, uint32_t *at) {
 /* Runs nodes until every strand waits. */
 static hd_status walk(instance *in, bool ok) {
     uint64_t last = in->counts.nodes + in->most_nodes;
-    for (uint32_t at = 0; ok && !instance_is_over(in) && find_next(in, &at);) {
+    assert(!in->walked);
+    while (ok && !instance_is_over(in) && find_next(in)) {
         strand *s = in->runs;
         if (strand_node(s)->kind == NODE_BARRIER) {
             ok = branch_over(s);
@@ -87,6 +88,7 @@ static hd_status walk(instance *in, bool ok) {
         ok = go_on(s);
     }
     vec_clear(&in->walking);
+    in->walked = 0;
     in->runs = NULL;
     hd_status status = ok ? HD_OK : in->w->status ? in->w->status : HD_NOMEM;
     if (ok && !instance_is_over(in)) unwind_if_stalled(in);
@@ -333,9 +335,10 @@ static bool is_before(const fan *f, const strand *other) {
 /* Tasks that begin together begin in the order in which they were made, but the fan of the one that is awaited last is
  * around the others: those that it has put into the list go behind this one. */
 static void put_in_order(fan *f) {
-    uint32_t i = f->a->in->walking.count;
-    strand **all = f->a->in->walking.items;
-    for (; i-- > 1 && is_before(f, all[i - 1]);) {
+    const instance *in = f->a->in;
+    uint32_t i = in->walking.count;
+    strand **all = in->walking.items;
+    for (; i-- > in->walked + 1 && is_before(f, all[i - 1]);) {
         strand *s = all[i];
         all[i] = all[i - 1];
         all[i - 1] = s;
