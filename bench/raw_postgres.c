@@ -114,8 +114,16 @@ static bool is_good(const raw_pg *pg, const PGresult *r) {
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
+/* Of the last statement of the text; NULL: it could not be sent. */
+static PGresult *last_result(raw_pg *pg, const char *sql) {
+    PGresult *last = NULL;
+    if (!pg->pq.PQsendQuery(pg->conn, sql)) return NULL;
+    for (PGresult *r; (r = pg->pq.PQgetResult(pg->conn)) != NULL; last = r) pg->pq.PQclear(last);
+    return last;
+}
+
 bool raw_pg_ask(raw_pg *pg, const char *sql, double *numbers, int count) {
-    PGresult *r = pg->pq.PQexec(pg->conn, sql);
+    PGresult *r = last_result(pg, sql);
     bool ok = is_good(pg, r) || refused(pg, sql);
     if (ok && count) ok = pg->pq.PQntuples(r) > 0;
     for (int i = 0; i < count && ok; i++) numbers[i] = atof(pg->pq.PQgetvalue(r, 0, i));
