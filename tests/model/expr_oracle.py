@@ -497,6 +497,8 @@ def run_here(case, env):
     out["objects"] = encoder.all_objects()
     if encoder.strange > (out.get("value") == "<cannot be encoded>"):
         raise Skip  # an iterator in a variable or object: cannot be kept
+    if encoder.strange and hasattr(result, "__next__"):
+        out["value"] = {"$$iterator": type(result).__name__}
     return out, error
 
 

@@ -436,7 +436,7 @@ static hd_status send(conn *c, pg_sql which, const conn_args *a) {
         return c->failure;
     }
     c->queued++;
-    c->slow = c->slow || pg_statements[which].slow;
+    c->slow = c->slow || pg_is_slow[which];
     c->statements++;
     for (int i = 0; i < a->count; i++) c->bytes += (size_t)a->lengths[i];
     return HD_OK;

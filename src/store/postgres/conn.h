@@ -16,7 +16,7 @@
  * transaction is rolled back. The next one connects again, at most once in CONN_RETRY_MS.
  *
  * A connection is lost, too, if the server is silent: while an answer is waited for, nothing could be read or written
- * for as long as the address says (url.answer_s). For statements that may take long (pg_statement.slow) that holds only
+ * for as long as the address says (url.answer_s). For statements that may take long (pg_is_slow) that holds only
  * while the runtime is being closed. */
 #ifndef STORE_POSTGRES_CONN_H
 #define STORE_POSTGRES_CONN_H

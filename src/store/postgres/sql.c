@@ -43,8 +43,8 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                                         " where before < " NUMBER(PG_LOG_BYTES) " order by row",
                        "n" },
     [PG_LOG_ROW] = { "select row, hash, body from log where row = $1", "n" },
-    [PG_LOG_PRUNE] = { "delete from log where row <= $1 and row < (select max(row) from log)", "n",
-                       true },
+    [PG_LOG_PRUNE] = { "delete from log where row <= $1 and row < (select max(row) from log)",
+                       "n" },
     [PG_LOG_ENDS] = { "select (select coalesce(min(row), 0) from log where row > 0),"
                       " (select coalesce(max(row), 0) from log)",
                       "" },
@@ -64,7 +64,7 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
     [PG_SPACE_FLOOR] = { "update space set floor = $2 where name = $1 and floor < $2", "tn" },
     [PG_TOMBSTONES_DROP] = { "delete from head where space = $1 and seq <= $2 and size = 0"
                              " and meta is null and not guarded and meta_seq <= $2",
-                             "tn", true },
+                             "tn" },
 
     [PG_HEAD_GET] = { "select " HEAD_COLUMNS " from head"
                       " where space = $1 and id = $2 and scope = $3 and instance = $4",
@@ -102,10 +102,10 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                        "ttttt" },
     [PG_HEADS_SINCE] = { "select id, scope, instance, '', seq from head where space = $1 and seq > "
                          "$2",
-                         "tn", true },
+                         "tn" },
     [PG_METAS_SINCE] = { "select id, scope, instance, '', meta_seq from head"
                          " where space = $1 and meta_seq > $2 and meta_seq > 0",
-                         "tn", true },
+                         "tn" },
     [PG_FIND_PATCHED] = { "select id, scope, instance, '', seq, doc, space from head"
                           " where patched > 0 and doc > $1 order by doc limit 1",
                           "n" },
@@ -121,7 +121,7 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                    "t" },
     [PG_NODES_ALL] = { "select " MEMO_COLUMNS " from node"
                        " order by name, instance",
-                       "", true },
+                       "" },
     [PG_NODE_NEXT] = { "select name from node where name >= $1 order by name limit 1", "t" },
     [PG_NODE_PUT] = { "insert into node(" MEMO_COLUMNS ")"
                       " values($1, $2, $3, $4, $5, $6, $7) on conflict (name, instance) do update"
@@ -149,7 +149,7 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                    "large)"
                    " union all select 'patch', doc from patch"
                    " where doc not in (select doc from head where large)",
-                   "", true },
+                   "" },
     [PG_SIZES] = { "select (select number from meta where key = 'format'),"
                    " (select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint from pg_class "
                    "c"
@@ -168,7 +168,7 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                    " (select count(*) from session where seen > now() - " READER_LIVES "),"
                    " (select count(*) from reader where seen > now() - " READER_LIVES ")"
                    " from (select number as point from meta where key = 'checkpoint') m",
-                   "", true },
+                   "" },
 
     [PG_SESSIONS] = { "select id, settled, last, verdicts from session", "" },
     [PG_SESSION_PUT] = { "insert into session(id, seen, settled, last, verdicts)"
@@ -182,4 +182,10 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
     [PG_READER_DROP] = { "delete from reader where session = $1", "t" },
     /* A runtime that lost its connection while it committed finds its verdicts here when it comes back. */
     [PG_SESSION_DROP] = { "delete from session where seen < now() - " SESSION_LIVES, "" },
+};
+
+const bool pg_is_slow[PG_SQL_COUNT_] = {
+    [PG_LOG_PRUNE] = true,   [PG_TOMBSTONES_DROP] = true, [PG_HEADS_SINCE] = true,
+    [PG_METAS_SINCE] = true, [PG_NODES_ALL] = true,       [PG_PARTS] = true,
+    [PG_SIZES] = true
 };

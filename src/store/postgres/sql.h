@@ -72,10 +72,11 @@ typedef enum pg_sql {
 typedef struct pg_statement {
     const char *text;
     const char *types;
-    bool slow; /* it looks at more of the store the larger that is: its answer may take long */
 } pg_statement;
 
 extern const pg_statement pg_statements[PG_SQL_COUNT_];
+/* Whether it looks at more of the store the larger that is: then its answer may take long. */
+extern const bool pg_is_slow[PG_SQL_COUNT_];
 
 /* How many rows a listing fetches at once; how many rows of the log, and how many bytes before the last one. */
 #define PG_PORTION   500

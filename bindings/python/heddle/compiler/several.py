@@ -161,8 +161,9 @@ class Several(Awaits):
 
     def _prepare_branch(self, node: ast.expr) -> Branch:
         if not isinstance(node, ast.Starred):
-            inside = isinstance(node, ast.Call) and self.known_call(node) is asyncio.gather
-            return Branch(node, self.gather(node, True, now=True) if inside else self.prepare(node, True), None, None)
+            if isinstance(node, ast.Call) and self.known_call(node) is asyncio.gather:
+                return Branch(node, self.gather(node, True, now=True), None, None)
+            return Branch(node, self.prepare(node, True), None, None)
         calls = node.value
         if isinstance(calls, ast.GeneratorExp):  # gather(*...) takes all of it at once
             calls = ast.copy_location(ast.ListComp(calls.elt, calls.generators), calls)
