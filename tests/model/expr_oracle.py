@@ -26,6 +26,11 @@ R = random.Random(SEED)
 LOW, HIGH = -2 ** 63, 2 ** 63 - 1
 
 
+# Classes of iterators that heddle does not tell apart.
+ALIKE = {"range_iterator": "reversed", "dict_reversevalueiterator": "dict_reversekeyiterator",
+         "dict_reverseitemiterator": "dict_reversekeyiterator"}
+
+
 class Skip(BaseException):
     """The case is not comparable: too large, or the order of a set would show."""
 
@@ -498,7 +503,8 @@ def run_here(case, env):
     if encoder.strange > (out.get("value") == "<cannot be encoded>"):
         raise Skip  # an iterator in a variable or object: cannot be kept
     if encoder.strange and hasattr(result, "__next__"):
-        out["value"] = {"$$iterator": type(result).__name__}
+        name = type(result).__name__
+        out["value"] = {"$$iterator": ALIKE.get(name, name)}
     return out, error
 
 
