@@ -561,7 +561,7 @@ static bool branch_over(strand *s) {
  * the list: a branch that fails before it waits does not keep the others from beginning. */
 bool walk_branch_over(strand *s, ev result, bool failed) {
     fan *f = s->a->fan;
-    assert(f && !f->ended && s->state != STRAND_FAN);
+    assert(f && !f->ended && !s->waits_for);
     if (!fan_keep(f, s->a->index, result, failed)) return false;
     s->node = fan_node(f)->pair;
     s->failed = failed;

@@ -298,7 +298,8 @@ class Sources:
             call = self.without_waiting(lambda: self.call(depth - 1))
             value = self.without_waiting(lambda: self.expr(depth - 1))
             self.bound.pop()
-            call = self.random.choice((call, call, call, f"asyncio.wait_for({call}, 1000)", f"asyncio.gather({call}, echo({value}))", f"asyncio.sleep(0, {value})"))
+            nested = [] if "await" in over else [f"asyncio.wait_for({call}, 1000)", f"asyncio.gather({call}, echo({value}))"]  # refused beside
+            call = self.random.choice([call, call, call, *nested, f"asyncio.sleep(0, {value})"])
             again = self.random.choice(("", "", " for _ in 'ab'")) if "wait_for" not in call and "gather" not in call else ""
             return f"(await asyncio.gather(*[{call} for {name} in {over}{again}], return_exceptions=True))"
         calls = ", ".join(self.call(depth - 1) for _ in range(self.random.randint(1, 3)))
