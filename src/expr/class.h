@@ -206,8 +206,8 @@ static inline const class_info *class_of(const classes *c, uint32_t id) {
 /* Whether it is the class or one of its subclasses. With CLASS_OWN_BASES only true is an answer. */
 bool class_is(const classes *c, uint32_t id, uint32_t base);
 
-/* Whether the class of the class may be another one than `type`, as that of an enum is. Of a class of the program that is
- * known only if all attributes of its objects are (no CLASS_PARTIAL). */
+/* Whether the class of the class may be another one than `type`, as that of an enum is. Of a class of the program that
+ * is known only if all attributes of its objects are (no CLASS_PARTIAL). */
 bool class_may_have_metaclass(const classes *c, uint32_t id);
 
 /* The class of a value. */

@@ -230,12 +230,28 @@ static int order_sets(world *w, compare_op op, ev a, ev b) {
     return op == COMPARE_LT || op == COMPARE_LE ? set_within(w, a, b) : set_within(w, b, a);
 }
 
+/* CPython asks the right operand first, with the mirrored operator, where its class is derived from the left one's: a
+ * named tuple beside a tuple. The elements are compared in that order, which shows where they cannot be. */
+static int order_tuples(world *w, compare_op op, ev a, ev b) {
+    static const compare_op mirrored[] = { [COMPARE_LT] = COMPARE_GT,
+                                           [COMPARE_LE] = COMPARE_GE,
+                                           [COMPARE_GT] = COMPARE_LT,
+                                           [COMPARE_GE] = COMPARE_LE };
+    uint32_t left = ev_class(a), right = ev_class(b);
+    if (left != right && class_is(w->classes, right, left)) {
+        ev kept = a;
+        a = b;
+        b = kept;
+        op = mirrored[op];
+    }
+    return order_items(w, op, a.tuple->items, a.tuple->count, b.tuple->items, b.tuple->count);
+}
+
 static int order_objects(world *w, compare_op op, ev a, ev b) {
     if (!world_need(w, a) || !world_need(w, b)) return -1;
     if (a.kind == EV_LIST && b.kind == EV_LIST)
         return order_items(w, op, a.list->items, a.list->count, b.list->items, b.list->count);
-    if (a.kind == EV_TUPLE && b.kind == EV_TUPLE)
-        return order_items(w, op, a.tuple->items, a.tuple->count, b.tuple->items, b.tuple->count);
+    if (a.kind == EV_TUPLE && b.kind == EV_TUPLE) return order_tuples(w, op, a, b);
     if (is_set_like(a) && is_set_like(b)) return order_sets(w, op, a, b);
     raise_f(w, CLASS_TypeError, "'%s' not supported between instances of '%s' and '%s'",
             compare_text(op), type_name(w, a), type_name(w, b));

@@ -67,10 +67,24 @@ static ev decode_list(decoder *d, hd_value items) {
     return ev_failed(out) || !fill_list(d, out.list, items) ? ev_fail() : out;
 }
 
+/* The key of a dict, or element of a set, could not be added: the error says what it is. */
+static bool refuse_key(decoder *d, ev key) {
+    if (d->status || d->w->status || d->w->pending.kind != EV_EXC) return false;
+    bool is_unknown = d->w->pending.exc->head.class_ == CLASS_Unsupported;
+    d->status = HD_SYNTAX;
+    env_error(d->error, HD_SYNTAX, "a key of a dict or an element of a set is a '%.40s', %s",
+              class_shown(class_of(d->w->classes, ev_class(key))),
+              is_unknown ? "which the workflow cannot compare: if its class is an enum, annotate "
+                           "the action or input with it"
+                         : "which cannot be hashed");
+    return false;
+}
+
 static bool fill_set(decoder *d, dict *s, hd_value items) {
     for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);) {
         ev v = decode(d, it.value);
-        if (ev_failed(v) || !dict_set(d->w, s, v, ev_none())) return false;
+        if (ev_failed(v)) return false;
+        if (!dict_set(d->w, s, v, ev_none())) return refuse_key(d, v);
     }
     return true;
 }
@@ -80,7 +94,8 @@ static bool fill_pairs(decoder *d, dict *to, hd_value pairs) {
         if (hd_value_count(it.value) != 2 || hd_value_kind(it.value) != HD_KIND_ARRAY)
             return refuse(d, "\"$dict\" holds pairs"), false;
         ev key = decode(d, hd_value_index(it.value, 0)), v = decode(d, hd_value_index(it.value, 1));
-        if (ev_failed(key) || ev_failed(v) || !dict_set(d->w, to, key, v)) return false;
+        if (ev_failed(key) || ev_failed(v)) return false;
+        if (!dict_set(d->w, to, key, v)) return refuse_key(d, key);
     }
     return true;
 }
@@ -407,12 +422,8 @@ static ev decode(decoder *d, hd_value v) {
 static hd_status take_failure(decoder *d) {
     world *w = d->w;
     hd_status status = d->status ? d->status : w->status ? w->status : HD_LIMIT;
-    if (!d->status && raise_is_pending(w)) {
-        if (!w->status && w->pending.kind == EV_EXC) status = HD_SYNTAX; /* a list as a key */
-        env_error(d->error, status,
-                  "the encoding cannot be read: a key that cannot be one, or it is too deep or too "
-                  "large");
-    }
+    if (!d->status && raise_is_pending(w))
+        env_error(d->error, status, "the encoding cannot be read: it is too deep or too large");
     raise_catch(w);
     w->failure = FAILURE_NONE;
     w->status = HD_OK;

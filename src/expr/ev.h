@@ -164,7 +164,7 @@ typedef struct view {
 typedef enum iter_what {
     ITER_SEQUENCE, /* a: list, tuple, str, bytes or range; at: the next index */
     ITER_BACK,     /* a: list, tuple, str, bytes or range; at: elements left */
-    ITER_DICT,     /* a: a dict, set or view; at: the next entry, end: its count at the start */
+    ITER_DICT, /* a: a dict, set or view; at: the next entry, end: its count at the start, b: how many were given */
     ITER_DICT_BACK,
     ITER_ENUMERATE, /* a: iterator; at: the next number */
     ITER_ZIP,       /* a: tuple of iterators; strict */
@@ -207,8 +207,8 @@ static inline ev ev_bare(ev v) {
     return v.kind == EV_ENUM && (v.o->flags & OBJ_BARE) ? v.enumer->value : v;
 }
 
-/* What loops, subscripts, `in` and len() see of a member of a StrEnum and the like: its text. Others stay themselves, so
- * that complaints name their class. */
+/* What loops, subscripts, `in` and len() see of a member of a StrEnum and the like: its text. Others stay themselves,
+ * so that complaints name their class. */
 static inline ev ev_bare_text(ev v) {
     ev bare = ev_bare(v);
     return bare.kind == EV_STR ? bare : v;

@@ -64,7 +64,9 @@ ev iter_of(world *w, ev v) {
     if (is_sequence(v) || v.kind == EV_LIST) return iter_new(w, ITER_SEQUENCE, v, ev_none());
     if (v.kind == EV_DICT || v.kind == EV_SET || v.kind == EV_VIEW) {
         ev it = iter_new(w, ITER_DICT, v, ev_none());
-        if (!ev_failed(it)) it.iter->end = ev_length(w, v);
+        if (ev_failed(it)) return it;
+        it.iter->end = ev_length(w, v);
+        it.iter->b = ev_int(0);
         return it;
     }
     return raise_f(w, CLASS_TypeError, "'%s' object is not iterable", type_name_whole(w, v));
@@ -105,6 +107,14 @@ static int next_back(world *w, iter *it, ev *out) {
     return ev_failed(*out) ? -1 : 1;
 }
 
+/* Whether as many entries were given as there were at the start, no more and no fewer. If not, entries were deleted and
+ * others added meanwhile: what CPython gives then depends on when it last rebuilt the dict, so it is refused. */
+static bool is_count_right(world *w, iter *it, bool more) {
+    if (it->what != ITER_DICT || (more ? it->b.i++ < it->end : it->b.i == it->end)) return true;
+    raise_f(w, CLASS_Unsupported, "keys that a loop replaces by others while it runs");
+    return false;
+}
+
 static int next_of_dict(world *w, iter *it, ev *out) {
     const dict *d = dict_under(w, it->a);
     if (!d) return -1;
@@ -117,6 +127,7 @@ static int next_of_dict(world *w, iter *it, ev *out) {
     uint32_t at = (uint32_t)it->at;
     dict_entry *e = it->what == ITER_DICT ? dict_next(d, &at) : dict_before(d, &at);
     it->at = at;
+    if (!is_count_right(w, it, e != NULL)) return -1;
     if (!e) {
         it->done = true;
         return 0;
