@@ -94,7 +94,7 @@ static void bench_fan(bench *b) {
 
 /* ---- Loops ---------------------------------------------------------------------------------------------- */
 
-enum { WINDOW = 500, WINDOWS = 8 };
+enum { WINDOW = 500, WINDOWS = 19 };
 /* When the first windows began, and those from iteration 100,000 on. */
 static uint64_t early[WINDOWS + 1], late[WINDOWS + 1];
 

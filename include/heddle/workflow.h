@@ -165,8 +165,8 @@ HD_API uint64_t hd_action_token(const hd_action *action);
 /* End an attempt, on the runtime's thread, inside pump or outside. HD_NOT_FOUND: the attempt has ended already, or the
  * engine no longer waits for it; nothing changes then. The exception is an object {"$error": "ValueError", "args":
  * [...], "attrs": {...}, "cause": {...}} (docs/EXPRESSIONS.md, Encoding). If the engine does not know its class, it
- * takes the first class that it knows of "bases", a list of names, else RuntimeError. With {"final": true} in it the step
- * is not tried again, whatever its "retry" says. HD_KIND: `exception` is no such object. */
+ * takes the first class that it knows of "bases", a list of names, else RuntimeError. With {"final": true} in it the
+ * step is not tried again, whatever its "retry" says. HD_KIND: `exception` is no such object. */
 HD_API hd_status hd_attempt_return(hd_engine *engine, uint64_t token, hd_value result);
 HD_API hd_status hd_attempt_raise(hd_engine *engine, uint64_t token, hd_value exception);
 /* Tells the engine that the attempt is still at work, as hd_action_heartbeat does. HD_NOT_FOUND. */
@@ -285,8 +285,8 @@ HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
  * first function: from there, with the variables it had when it failed, was cancelled or stalled. With NULL: from the
  * beginning, with its input. Its steps have new ids. HD_NOT_FOUND; HD_USAGE (hd_runtime_error says which): it is not
  * over; or `node` is given and the instance is done, so that its variables are gone; or its workflow has no such node;
- * or it cannot begin there (in a branch, in a loop that it was not in). Where another engine runs the instance, the call
- * makes it "queued", as a start does: from then on it is not over, and that engine begins it. */
+ * or it cannot begin there (in a branch, in a loop that it was not in). Where another engine runs the instance, the
+ * call makes it "queued", as a start does: from then on it is not over, and that engine begins it. */
 HD_API hd_status hd_workflow_rerun(hd_engine *engine, const char *id, const char *node);
 /* Deletes an instance that is over, with its journal, and returns when that is on disk; it pumps meanwhile. Works in
  * any engine, also while none is active. Its children are instances of their own and stay. Later calls with its id

@@ -130,8 +130,7 @@ HD_API void hd_flow_continue(hd_flow *flow);
 HD_API void hd_flow_try(hd_flow *flow);
 /* `classes`: "KeyError, OSError", or NULL: every exception. `as`: the variable that gets the exception, or NULL. */
 HD_API void hd_flow_except(hd_flow *flow, const char *classes, const char *as);
-/* Runs however the try block ends, also when the instance is cancelled; see hd_flow_mode for branches that nothing
- * waits for. */
+/* Runs however the try block ends, also when the instance is cancelled. */
 HD_API void hd_flow_finally(hd_flow *flow);
 HD_API void hd_flow_end(hd_flow *flow);
 
@@ -147,8 +146,9 @@ HD_API void hd_flow_branch(hd_flow *flow);
 HD_API void hd_flow_join(hd_flow *flow, const char *into, const char *give);
 /* What the last join does about branches that fail: "all", "settled", "group", "ordered" or "first" (docs/IR.md). The
  * default is "ordered" for hd_flow_each: when all branches have ended, the failure of the lowest index is raised. It is
- * "all" for hd_flow_gather: the first failure is raised at once, and the other branches go on. If the instance ends
- * before these do, it ends them without their clean-up (finally); in the other modes the join waits for all branches. */
+ * "all" for hd_flow_gather: the first failure is raised at once, and the other branches go on. When the first function
+ * has ended, those that are left are cancelled; the instance is over when they have cleaned up (finally). In the other
+ * modes the join waits for all branches. */
 HD_API void hd_flow_mode(hd_flow *flow, const char *mode);
 
 /* ---- Functions ----------------------------------------------------------------------------- */

@@ -17,8 +17,9 @@
  * its announcement, and its steps are given back; the steps of one that dies are lost, as those of a worker on a
  * socket. Who lives is told by processes in a file, and by the clock of the database on a server.
  *
- * Of a process that dies the documents are removed, also if it had no steps. At rest a file costs nothing: the end of a
- * process makes a descriptor readable. On a server the beats of our session, which go on anyway, ask for the others. */
+ * The documents of a process that dies are removed, even if it had no steps. At rest that costs nothing on a file: the
+ * end of a process makes a descriptor readable. On a server the statement that keeps our own session alive, which is
+ * sent anyway, also tells which other sessions live. */
 #define _GNU_SOURCE
 #include "workflow/engine.h"
 
@@ -152,8 +153,8 @@ static bool find_alive(away *a) {
     return is_remote(a->e) ? lives_somewhere(a, now) : lives_here(a, now);
 }
 
-/* A runtime of our own process removes its announcement when it closes. On a server the number may be that of a
- * process of another machine. */
+/* A runtime of our own process removes its announcement when it closes. On a server another machine may
+ * have a process with the same id. */
 static bool may_die(const away *a) { return is_remote(a->e) || a->pid != getpid(); }
 
 static void watch(away *a) {
@@ -429,23 +430,37 @@ static uint32_t parse_tasks(const hd_engine *e, const char *name, char session[S
     return n < e->shard_count && !slash == (e->shard_count == 1) ? (uint32_t)n : SHARDS_MAX;
 }
 
+/* Removes a document with steps of a process that is not announced any more, or whose announcement goes with the next
+ * commit. While an announcement can be seen, the
+ * process is taken for a worker, even if the store has removed the announcement meanwhile: only then is the removal
+ * heard, and the steps are removed with it. */
+static hd_status judge_tasks(hd_engine *e, hd_pool *pool, const char *name, const char *session,
+                             bool other) {
+    place_id doc = engine_document(e, TASKS_PREFIX, name);
+    place_id announcement = engine_document(e, WORKER_PREFIX, session);
+    hd_value tasks = engine_read(e, pool, TASKS_PREFIX, name); /* may load, and so see more */
+    hd_value announced = engine_read(e, pool, WORKER_PREFIX, session);
+    hd_status status = hd_value_status(announced);
+    if (!status) status = doc && announcement ? hd_value_status(tasks) : HD_NOMEM;
+    bool unused = other || !hd_value_exists(announced) || inbox_has_spent(e, announcement);
+    bool there = hd_value_exists(tasks) && !inbox_has_spent(e, doc);
+    if (!status && unused && there) inbox_spend(e, doc);
+    if (!status && !unused) status = away_heard(e, session);
+    if (doc) place_unref(&e->rt->r.places, doc);
+    if (announcement) place_unref(&e->rt->r.places, announcement);
+    return status;
+}
+
 hd_status away_heard_tasks(hd_engine *e, const char *name) {
     hd_pool *pool;
     char session[SESSION_TEXT];
     uint32_t of = parse_tasks(e, name, session);
     bool other = of == SHARDS_MAX; /* the engine of the first shard removes it */
     if (!e->shards[other ? 0 : of].runs) return HD_OK;
-    if (!other && e->aways && find(e, session)) return HD_OK;
+    if (!other && ((e->aways && find(e, session)) || is_ours(e, session))) return HD_OK;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    hd_value announced = engine_read(e, pool, WORKER_PREFIX, session);
-    hd_value tasks = engine_read(e, pool, TASKS_PREFIX, name);
-    place_id doc = engine_document(e, TASKS_PREFIX, name);
-    status = hd_value_status(announced);
-    if (!status) status = doc ? hd_value_status(tasks) : HD_NOMEM;
-    bool unused = other || !hd_value_exists(announced);
-    if (!status && unused && hd_value_exists(tasks)) inbox_spend(e, doc);
-    if (doc) place_unref(&e->rt->r.places, doc);
+    status = judge_tasks(e, pool, name, session, other);
     hd_pool_close(pool);
     return status;
 }

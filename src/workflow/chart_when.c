@@ -83,7 +83,7 @@ static void put_pattern(chart_text *t, const char *pattern, hd_value v, int dept
             *c >= 'a' && *c <= 'c' ? hd_value_index(v, (size_t)(*c - 'a' + 1)) : hd_null();
         if (*c >= '1' && *c <= '3') put_operand(t, hd_value_index(v, (size_t)(*c - '0')), depth);
         else if (*c >= 'A' && *c <= 'C') chart_put(t, "%s", name_in(v, (size_t)(*c - 'A' + 1)));
-        else if (hd_value_kind(all) != HD_KIND_ARRAY) chart_put(t, "%c", *c);
+        else if (*c < 'a' || *c > 'c') chart_put(t, "%c", *c);
         put_all(t, all, 0, depth);
     }
 }

@@ -131,7 +131,7 @@ static void deliver_live(strand *s, const live *c) {
         postpone(s, HD_NOMEM);
         return;
     }
-    hd_value v = c->in->result.kind == EV_UNBOUND ? hd_null() : instance_outcome(c->in, pool);
+    hd_value v = instance_outcome(c->in, pool);
     if (hd_value_exists(v))
         deliver(e, s, instance_status_name(c->in->status), is_done ? v : (hd_value){ 0 },
                 is_done ? (hd_value){ 0 } : v);
@@ -276,6 +276,7 @@ static void begin(hd_engine *e, strand *s) {
         postpone(s, HD_NOMEM);
         return;
     }
+    /* An instance in memory is another's here, as one in the store is: null stands for its document. */
     hd_value doc = c ? hd_null() : engine_read(e, pool, INSTANCE_PREFIX, id);
     if (hd_value_exists(doc) && !s->child_begun) {
         draw_tag(s);

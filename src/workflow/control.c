@@ -280,8 +280,13 @@ hd_value control_message(hd_pool *pool, const char *id, const char *verb) {
     return hd_object_set(pool, m, "verb", hd_string(pool, verb));
 }
 
-static hd_status not_open(hd_engine *e, const char *id) {
-    return runtime_fail(e->rt, HD_NOT_FOUND, "there is no open instance %s", id);
+/* `doc`: the instance's; absent: there is none. */
+static hd_status not_open(hd_engine *e, const char *id, hd_value doc) {
+    if (!hd_value_exists(doc))
+        return runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
+    const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
+    return runtime_fail(e->rt, HD_NOT_FOUND, "%s is over (%s)", id,
+                        control_is_over(doc) ? status : "its end is being stored");
 }
 
 hd_value control_look_at(hd_engine *e, hd_pool *pool, const char *id) {
@@ -301,7 +306,7 @@ static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_o
     if (l && !l->in) status = HD_NOMEM;
     else if (hd_value_status(doc)) status = hd_value_status(doc);
     else if (open) status = ask(e, control_message(pool, id, verb));
-    else if (!when_over_too || !(l || hd_value_exists(doc))) status = not_open(e, id);
+    else if (!when_over_too || !(l || hd_value_exists(doc))) status = not_open(e, id, doc);
     hd_pool_close(pool);
     return status;
 }
@@ -349,7 +354,7 @@ static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const 
         l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
     hd_status status = l && !l->in ? HD_NOMEM : hd_value_status(doc);
     if (status) return status;
-    if (!open) return not_open(e, id);
+    if (!open) return not_open(e, id, doc);
     if (!p) status = version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
     if (engine_may_pass(status)) return status;
     if (!p) return HD_OK;
@@ -383,7 +388,9 @@ hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, h
 hd_cell hd_workflow_cell(hd_engine *e, const char *id) {
     place_id doc = engine_document(e, INSTANCE_PREFIX, id);
     if (!doc) {
-        runtime_fail(e->rt, engine_may_exist(id) ? HD_NOMEM : HD_SYNTAX, "no instance has this id");
+        bool may_exist = engine_may_exist(id);
+        runtime_fail(e->rt, may_exist ? HD_NOMEM : HD_SYNTAX, "%s",
+                     may_exist ? hd_status_text(HD_NOMEM) : "no instance has this id");
         return (hd_cell){ 0 };
     }
     place_at(&e->rt->r.places, doc)->doc.flags |= DOC_PINNED; /* the handle stays good */

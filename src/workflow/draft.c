@@ -550,7 +550,8 @@ static uint32_t required(const draft_node *n) {
     }
 }
 
-/* The closest node that every way to the target leads through, if it goes along one of its edges only; else PLAN_NONE. */
+/* The closest node that every way to the edge's target leads through, if that node goes on along one of its edges only;
+ * else PLAN_NONE. */
 static uint32_t chooser_of(draft *d, const plan_edge *e) {
     const draft_node *to = at(d, e->to);
     out_rule rule = out_rule_of(at(d, to->dominator)->node->kind);
@@ -565,6 +566,31 @@ static uint32_t alternative_of(draft *d, const plan_edge *e, uint32_t chooser) {
     if (first == chooser) return e->to;
     while (at(d, first)->dominator != chooser) first = at(d, first)->dominator;
     return at(d, first)->arrivals == 1 ? first : PLAN_NONE;
+}
+
+/* The closest HANDLER that the edge is behind and its target is not; PLAN_NONE: there is none. The target can also be
+ * reached without the exception, or its dominator would be that HANDLER. */
+static uint32_t handler_of(draft *d, const plan_edge *e) {
+    uint32_t dominator = at(d, e->to)->dominator;
+    for (uint32_t i = e->from; i != dominator; i = at(d, i)->dominator)
+        if (at(d, i)->node->kind == NODE_HANDLER) return i;
+    return PLAN_NONE;
+}
+
+/* A node has either a result or an exception: what waits for both ways would wait for ever. */
+static hd_status check_handlers(draft *d) {
+    for (uint32_t k = 0; k < d->edges.count; k++) {
+        const plan_edge *e = &d->edges.items[k];
+        if (e->kind == EDGE_BACK || required(at(d, e->to)) < 2) continue;
+        uint32_t handler = handler_of(d, e);
+        if (handler != PLAN_NONE)
+            return draft_refuse(
+                d, e->to,
+                "a way behind the HANDLER \"%s\" and one without the exception meet "
+                "in it, and it waits for all of them; only a MERGE may follow",
+                at(d, handler)->node->id);
+    }
+    return HD_OK;
 }
 
 /* A node that waits for two ways of which one is taken would wait for ever. */
@@ -644,6 +670,7 @@ hd_status draft_check(draft *d) {
     if (!status) status = find_assigned(d);
     if (!status) status = check_forks(d);
     if (!status) status = check_alternatives(d);
+    if (!status) status = check_handlers(d);
     return status ? status : finish(d);
 }
 

@@ -548,6 +548,8 @@ hd_status inbox_recover(hd_engine *e);
 hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void *ctx);
 /* The document is removed with the next commit of the active engine. */
 void inbox_spend(hd_engine *e, place_id doc);
+/* Whether it is to be removed so. */
+bool inbox_has_spent(const hd_engine *e, place_id doc);
 /* Writes one within a transaction. */
 hd_status inbox_write(hd_engine *e, hd_tx *tx, hd_value message);
 /* Looks at a document as if another had written it. */

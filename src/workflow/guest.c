@@ -205,8 +205,9 @@ static guest *next_for(const worker *w) {
     return NULL;
 }
 
+/* A step that was given to this process is not handed on to another one: `last_resort` is a worker of another process. */
 bool guest_claim(worker *w, task_view *out) {
-    guest *g = w->e->guests ? next_for(w) : NULL;
+    guest *g = w->e->guests && !w->last_resort ? next_for(w) : NULL;
     if (!g) return false;
     g->state = GUEST_RUNS;
     g->w = w;

@@ -68,13 +68,17 @@ void inbox_spend(hd_engine *e, place_id doc) {
     else look_again_if(e, HD_NOMEM);
 }
 
+bool inbox_has_spent(const hd_engine *e, place_id doc) {
+    for (uint32_t i = 0; i < e->spent.count; i++)
+        if (e->spent.items[i] == doc) return true;
+    return false;
+}
+
 /* Those that its instance has answered already, and waits to have stored. */
 static bool is_in_hand(const hd_engine *e, const live *l, place_id doc) {
     for (uint32_t i = 0; l && i < l->messages.count; i++)
         if (l->messages.items[i] == doc) return true;
-    for (uint32_t i = 0; i < e->spent.count; i++)
-        if (e->spent.items[i] == doc) return true;
-    return false;
+    return inbox_has_spent(e, doc);
 }
 
 /* The message is removed with the instance's next commit. */
@@ -96,13 +100,25 @@ static void drop_message(hd_engine *e, live *l, place_id doc) {
     }
 }
 
+/* The instance that a message is for; NULL: it is over, or there is none. When the engine has just got the shard, a
+ * message that it has heard before may come up earlier than the start of its instance, which is still to be found. */
+static hd_status find_receiver(hd_engine *e, const char *to, live **out) {
+    hd_status status = HD_OK;
+    if (!live_find(e, to)) status = live_take_up(e, to);
+    *out = live_find(e, to);
+    return engine_may_pass(status) ? status : HD_OK;
+}
+
 static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     hd_value message = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *to = hd_value_as_text(hd_value_at(message, "to"), "");
     live *l = live_find(e, to);
     look_again_if(e, hd_value_status(message)); /* it is there: read it again */
     if (!hd_value_exists(message) || !shard_runs(e, to) || is_in_hand(e, l, doc)) return;
-    if (l && !l->in) return; /* live_retry looks at the inbox when the instance is loaded */
+    hd_status found = find_receiver(e, to, &l);
+    look_again_if(e, found);
+    if (found || (l && !l->in))
+        return; /* live_retry looks at the inbox when the instance is loaded */
     if (!l || instance_is_over(l->in)) {
         inbox_spend(e, doc); /* nothing can be done any more */
         return;

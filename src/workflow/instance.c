@@ -68,16 +68,12 @@ activation *instance_branch(instance *in, fan *f, uint32_t index) {
     if (!a) return NULL;
     a->fan = f;
     a->index = index;
+    f->open++;
     for (uint32_t v = 0; v < slots_of(a); v++) {
         frame_set(a->vars, v, outer->vars->slots.items[v]);
         a->vars->changed.items[v] = 0;
     }
     return a;
-}
-
-bool activation_is_within(const activation *a, const activation *outer) {
-    while (a && a != outer) a = a->caller;
-    return a != NULL;
 }
 
 bool activation_is_of(const activation *a, const fan *f) {
@@ -106,13 +102,23 @@ void activation_own_all(activation *a) {
         if (a->vars->slots.items[v].kind != EV_UNBOUND) a->vars->changed.items[v] = 1;
 }
 
-/* One user less; without any it has ended, and its caller has one less, too. */
+static bool fan_ends(fan *f) {
+    if (f->waiter || f->open || f->ended) return false;
+    f->ended = true;
+    fan_mark(f);
+    return true;
+}
+
+/* One user less; without any it has ended, and its caller has one less, too. With the last branch of a fan-out that
+ * nothing waits for the fan-out ends, which is a user of the same caller. */
 static void release(activation *a) {
     while (a) {
         assert(a->users && !a->ended);
         if (--a->users) return;
         a->ended = true;
         activation_mark(a);
+        if (a->fan) a->fan->open--;
+        if (a->fan && fan_ends(a->fan)) a->caller->users--;
         a = a->caller;
     }
 }
@@ -176,8 +182,7 @@ void strand_set_state(strand *s, strand_state state) {
 void instance_end_strand(strand *s) {
     strand_set_state(s, STRAND_ENDED);
     strand_mark(s);
-    if (s->waits_for) s->waits_for->waiter = NULL;
-    s->waits_for = NULL;
+    if (s->waits_for) instance_leave_fan(s->waits_for);
     if (!s->child) list_discard(&s->want);
     else if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
     release(s->a);
@@ -236,13 +241,12 @@ bool fan_keep(fan *f, uint32_t index, ev result, bool failed) {
     return vec_push(in->env, &f->arrived, index);
 }
 
-void instance_end_fan(fan *f) {
-    assert(!f->ended && f->done == f->begun);
-    f->ended = true;
+void instance_leave_fan(fan *f) {
+    assert(!f->ended && f->waiter && f->waiter->waits_for == f);
+    f->waiter->waits_for = NULL;
+    f->waiter = NULL;
     fan_mark(f);
-    assert(!f->waiter || f->waiter->waits_for == f);
-    if (f->waiter) f->waiter->waits_for = NULL;
-    release(f->a);
+    if (fan_ends(f)) release(f->a);
 }
 
 static void free_fan(fan *f, instance *in) {
@@ -338,17 +342,23 @@ static ev result_to_store(instance *in, instance_status *status, ev result) {
 }
 
 hd_value instance_outcome(instance *in, hd_pool *pool) {
-    assert(instance_is_over(in));
+    assert(in->ending);
     return hd_value_exists(in->outcome) ? in->outcome : encode_value(in->w, pool, in->result);
 }
 
-void instance_end(instance *in, instance_status status, ev result) {
+void instance_conclude(instance *in, instance_status status, ev result) {
     assert(!instance_is_over(in) && status >= INSTANCE_DONE);
+    if (in->ending) return;
     result = result_to_store(in, &status, result);
-    in->status = status;
-    in->status_changed = true;
+    in->ending = status;
     world_ref(result);
     in->result = result;
+}
+
+void instance_end(instance *in, instance_status status, ev result) {
+    instance_conclude(in, status, result);
+    in->status = in->ending;
+    in->status_changed = true;
     instance_note(in, JOURNAL_STEPS, JOURNAL_END, NULL);
     LIST_FOR (n, &in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);

@@ -136,6 +136,7 @@ typedef struct strand {
     bool back;       /* it has come along a BACK edge; while it walks */
     bool failed;     /* its branch has raised; while it walks, at the BARRIER */
     bool cancelled;  /* CancelledError has been raised in it: it cleans up */
+    bool ends;       /* while unwind.c ends strands: this is one of them */
     list_node news;  /* in instance.news.strands: it has changed */
     bool off_queues; /* while it is news: the engine has taken it out of its queues */
     bool stored;
@@ -155,16 +156,18 @@ typedef struct fan {
     uint32_t number;
     uint32_t node;  /* FAN_HEAD, in the function of `a` */
     activation *a;  /* in which it was begun */
-    strand *waiter; /* stands at the FAN_HEAD; NULL: a failure has been raised already */
+    strand *waiter; /* stands at the FAN_HEAD; NULL: it waits no longer, the branches go on alone */
+    uint32_t open;  /* activations of branches that have not ended */
     ev items; /* a tuple of the elements, referenced; EV_UNBOUND: one branch for each ELEM edge */
     uint32_t total, begun, done;
     ev results; /* a dict from index to result or exception; referenced */
     uint32_t
-        failed; /* the first that failed; "ordered" and plan_node.here: the lowest; PLAN_NONE: none */
+        failed; /* the branch that failed first; for "ordered" and plan_node.here, the lowest that failed; PLAN_NONE: none */
     bool cancelled; /* branches are being cancelled, and no more are begun */
     bool beginning; /* walk.c begins branches of it now */
     list_node news; /* in instance.news.fans: it has changed */
-    bool stored, ended;
+    bool stored;
+    bool ended; /* nothing waits for it and no branch is open: save removes it, then it is freed */
     VEC(uint32_t) arrived; /* indices whose results are not stored yet */
 } fan;
 
@@ -186,6 +189,12 @@ typedef struct instance {
     instance_status status;
     bool cancelling;
     bool cancelling_stored; /* the document says so */
+    /* How the first function has ended, with `result`; INSTANCE_RUNNING: it has not. Until the instance is over, the
+     * strands that are left clean up. */
+    instance_status ending;
+    bool ending_stored;       /* the document says so */
+    bool result_stored;       /* the document has the result or the error */
+    bool leftovers_cancelled; /* CancelledError has been raised in the strands that are left */
     bool status_changed;
     uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
     uint64_t steps_begun; /* since it was loaded */
@@ -201,13 +210,13 @@ typedef struct instance {
     uint32_t strand_count; /* that have not ended */
     uint32_t fan_count;    /* of those, in state STRAND_FAN: they wait for other strands */
     activation *root;
-    ev result;             /* of a DONE instance, or the exception of a FAILED one; referenced */
+    ev result; /* of the first function, or the exception that has left it; referenced. EV_UNBOUND if it was loaded */
     hd_value outcome;      /* `result` as it is stored, owned; absent: not encoded yet */
     VEC(strand *) walking; /* the work list */
-    uint32_t walked;       /* of the list: these have had their turn */
-    strand *runs;        /* of a walk under way: it is not in the list; NULL: the next one in it */
-    uint32_t objects;    /* the highest number that an object has */
-    VEC(uint32_t) freed; /* numbers of objects that are gone and still stored */
+    uint32_t walked;       /* so many at the front of the list have had their turn */
+    strand *runs;     /* the strand that runs, not in the list; NULL: the list has the next one */
+    uint32_t objects; /* the highest number that an object has */
+    VEC(uint32_t) freed;        /* numbers of objects that are gone and still stored */
     VEC(journal_entry) journal; /* not stored yet; what does not fit into memory is left out */
     VEC(change) changes;        /* of stored objects, since the last save; they hold references */
     uint64_t now_ms;            /* of the walk under way: one reading of the clock */
@@ -235,7 +244,10 @@ void instance_enter(instance *in);
 hd_status instance_leave(instance *in);
 /* Drops the changes, once they are stored. */
 void instance_forget_changes(instance *in);
-/* The instance is over, with this result or exception: every strand ends. */
+/* The first function has ended, with this result or exception. Only the first call counts. */
+void instance_conclude(instance *in, instance_status status, ev result);
+/* The instance is over: every strand ends. What the first function has ended with counts; if it has not ended, this
+ * result or exception does. */
 void instance_end(instance *in, instance_status status, ev result);
 /* The result or exception as it is stored; it lives as long as the instance or the pool. Absent: no memory. */
 hd_value instance_outcome(instance *in, hd_pool *pool);
@@ -256,7 +268,6 @@ activation *instance_activation(instance *in, uint32_t function, activation *cal
 void activation_drop(activation *a);
 /* A branch's, with copies of the variables around it. */
 activation *instance_branch(instance *in, fan *f, uint32_t index);
-bool activation_is_within(const activation *a, const activation *outer);
 /* Whether it is in a branch of the fan, or below one. */
 bool activation_is_of(const activation *a, const fan *f);
 void activation_assign(activation *a, uint32_t variable, ev value);
@@ -266,7 +277,8 @@ void activation_own_all(activation *a);
 /* A fan-out that the strand begins and waits for; and one that nothing waits for yet. */
 fan *instance_fan(instance *in, strand *waiter);
 fan *instance_fan_at(instance *in, activation *a, uint32_t node);
-void instance_end_fan(fan *f);
+/* The strand waits for it no longer. Branches in which other strands were left stay until those have ended. */
+void instance_leave_fan(fan *f);
 /* Keeps a branch's outcome until all have one. */
 bool fan_keep(fan *f, uint32_t index, ev outcome, bool failed);
 

@@ -2,9 +2,10 @@
  *
  * A step with a limit enters its queue when fewer than its `most` of its key are there or with a worker; else it waits
  * here, in the order in which it would have been begun. It leaves when its claim ends, or it is withdrawn; then the
- * next one enters. Steps of one key may differ in `most`: each enters by its own, and none passes one that waits
- * before it, so that a step that bears few others is not passed for ever. A key that no step has is forgotten. Keys belong to the whole space; share.c sees to that where its
- * shards are run by several engines. */
+ * next one enters. Steps of one key may differ in `most`: each enters by its own. No step passes one that waits before
+ * it; otherwise steps with a high `most` could keep one with a low `most` waiting for ever. A key that no step has is
+ * forgotten. A key has one limit in the whole space: where several engines run its shards, share.c divides the limit
+ * among them. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -56,8 +57,8 @@ void limit_forget_unused(hd_engine *e, limit *l) {
     free_limit(e, l);
 }
 
-/* Without memory they go on waiting: nothing is lost here, since this may be
- * called while an instance withdraws its steps one by one. */
+/* A step for which there is no memory goes on waiting. Its instance is not given up (live_lost), since this may be
+ * called while that instance withdraws its steps one by one. */
 void limit_admit(hd_engine *e, limit *l) {
     for (strand *s; !e->limits_closed && (s = limit_next(l)) && limit_has_room(l, s);) {
         (void)binheap_pop(&l->waiting);

@@ -257,7 +257,8 @@ static void write_off(live *l, const hd_error *error) {
     hd_tx_set_group(tx, 0); /* the listener hears of it, and tells those that wait */
     hd_cell doc = { l->doc };
     hd_pool *pool = hd_tx_pool(tx);
-    hd_value why = hd_object_set(pool, hd_object(), "$error", hd_string(pool, "SystemError"));
+    const char *class_name = error->status == HD_KIND ? "Unsupported" : "SystemError";
+    hd_value why = hd_object_set(pool, hd_object(), "$error", hd_string(pool, class_name));
     why = hd_object_set(pool, why, "message", hd_string(pool, error->message));
     hd_status status = engine_fence(tx, l->shard);
     if (!status && fresh) status = hd_tx_set(tx, doc, l->record);
@@ -334,7 +335,15 @@ static hd_status rerun_at(live *l, hd_value doc, const char *id) {
     if (status)
         return runtime_fail(l->e->rt, status, "%s cannot go on at \"%s\": %s", l->id, id,
                             why ? why : error.message);
-    return walk_at(in, node);
+    status = load_mail(l, hd_value_at(doc, "signals"));
+    if (!status) status = walk_at(in, node);
+    return status ? status : step_deliver(l);
+}
+
+/* A run from the beginning begins as the first one did: signals were answers to that. */
+static hd_status rerun_all(live *l, hd_value doc) {
+    l->mail_changed = hd_value_exists(hd_value_at(doc, "signals"));
+    return start_walk(l, doc, NULL);
 }
 
 static hd_status rerun_from(live *l, hd_value doc, const char *node) {
@@ -356,7 +365,7 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     l->depth = (uint32_t)hd_value_as_int(hd_value_at(doc, "depth"), 0);
     l->journaled = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
     status = load_line(l, doc);
-    if (!status) status = node ? rerun_at(l, doc, node) : start_walk(l, doc, NULL);
+    if (!status) status = node ? rerun_at(l, doc, node) : rerun_all(l, doc);
     l->in->parts = UINT8_MAX; /* what is left of the last run goes at the end */
     l->in->status_changed = true;
     return status;
@@ -521,10 +530,12 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
     return status;
 }
 
+/* Signals that no step has taken stay with an instance that may go on at a node, as its variables do. */
 static hd_status write_mail(hd_tx *tx, live *l, const doc_writer *out) {
     static const char *const path[] = { "signals" };
     hd_pool *pool = hd_tx_pool(tx);
     hd_value all = hd_array();
+    if (l->in->status == INSTANCE_DONE && l->mail.count) drop_mail(l), l->mail_changed = true;
     if (!l->mail_changed) return HD_OK;
     l->mail_changed = false;
     for (uint32_t i = 0; i < l->mail.count; i++) {
@@ -669,12 +680,13 @@ static void drop_long(live *l) {
     drop(l, HD_LIMIT, "what it has changed at once is longer than the store takes");
 }
 
-/* Moves an eighth towards the time: comes to the median, which a disk or a processor that hesitates now and then does
- * not change. */
+/* Moves the estimate an eighth of itself towards a measured time, however far away that is. So it comes to the median,
+ * which a few slow syncs do not change. */
 static void follow(uint64_t *median, uint64_t ns) {
     uint64_t eighth = *median / 8;
     if (!*median) *median = ns;
-    else *median = ns > *median ? *median + eighth + 1 : *median - eighth - (ns < *median);
+    else if (ns > *median) *median += eighth + 1;
+    else if (ns < *median) *median -= eighth + 1;
 }
 
 /* Not the time until the verdict: that is longer while the engine is busy, or another commit is synced first. */
@@ -836,7 +848,7 @@ static void drop_unfit(live *l) {
     while (changed->items[i] != l) i++;
     vec_swap_remove(changed, i);
     l->changed = false;
-    drop(l, HD_KIND, "it has a value that cannot be stored");
+    drop(l, HD_KIND, "it has a value that cannot be stored, as an exception that contains itself");
 }
 
 static flight *free_flight(hd_engine *e) {

@@ -182,7 +182,8 @@ static hd_status make_branch(loader *l, fan *f, uint32_t index, activation **out
     hd_value stored =
         hd_value_at(hd_value_at(hd_value_at(hd_value_at(l->doc, "fans"), number), "branches"), key);
     if (!status && hd_value_exists(stored)) status = load_activation(l, *out, stored);
-    f->begun++;
+    /* One that has its result is there for the branches that it has left. */
+    if (!dict_find(l->in->w, f->results.dict, ev_int(index))) f->begun++;
     return status;
 }
 
@@ -406,6 +407,17 @@ hd_status instance_load_last(instance *in, hd_value document, hd_error *error) {
     return status ? status : left;
 }
 
+/* The first function has ended, and what was left cleans up. */
+static void load_ending(instance *in, hd_value document) {
+    const char *name = hd_value_as_text(hd_value_at(document, "ending"), "");
+    instance_status i = INSTANCE_DONE;
+    while (i < INSTANCE_STATUSES && strcmp(name, instance_status_name(i)) != 0) i++;
+    if (i == INSTANCE_STATUSES) return;
+    in->ending = i;
+    in->ending_stored = in->result_stored = in->leftovers_cancelled = true;
+    in->outcome = hd_value_ref(hd_value_at(document, i == INSTANCE_DONE ? "result" : "error"));
+}
+
 hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     loader l = { .in = in, .doc = document, .error = error };
     instance_enter(in);
@@ -416,6 +428,7 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     in->parts = UINT8_MAX;
     in->cancelling = hd_value_as_bool(hd_value_at(document, "cancelling"), false);
     in->cancelling_stored = in->cancelling;
+    load_ending(in, document);
     if (!strcmp(hd_value_as_text(hd_value_at(document, "status"), ""), "paused"))
         in->status = INSTANCE_PAUSED;
     vec_fini(in->env, &l.objects);

@@ -141,11 +141,11 @@ typedef struct plan_node {
     uint32_t callee; /* CALL: the function */
     uint32_t caught; /* HANDLER, and RAISE without code: the variable that keeps the exception */
     uint32_t window; /* FAN_HEAD: branches that may be open at once; 0: FAN_WINDOW */
-    /* FAN_HEAD: not 0: its first branch is code of the strand itself, and goes on at once; where such fans are nested, the
-     * others begin in the order of these numbers. */
+    /* FAN_HEAD: if it is not 0, the first branch is code of the strand itself, and goes on at once. Where such fans are
+     * nested, the other branches begin in the order of these numbers. */
     uint32_t here;
     bool
-        now; /* FAN_HEAD, with which a branch begins: its branches begin with that one, in its place */
+        now; /* FAN_HEAD that a branch of another fan begins with: its branches begin in place of that branch */
     barrier_mode mode;
     plan_retry retry;
     code *limit_key;     /* ACTION: steps with the same key ...; NULL: no limit */

@@ -473,10 +473,23 @@ static void save_over(saver *s) {
             put_at(s, parts[i], (hd_value){ 0 });
     save_next(s);
     instance_forget_changes(in);
-    if (in->status == INSTANCE_STALLED) return;
-    hd_value v = instance_outcome(in, s->pool);
-    put_at(s, in->status == INSTANCE_DONE ? "result" : "error", v);
-    if (in->status != INSTANCE_DONE) save_origin(s);
+}
+
+/* What the first function has ended with, as soon as it is known: the strands that are left may clean up for long, and
+ * the instance may be loaded meanwhile. */
+static void save_ending(saver *s) {
+    instance *in = s->in;
+    bool done = in->ending == INSTANCE_DONE, is_due = !instance_is_over(in);
+    if (!in->ending) return;
+    if (!in->result_stored && in->ending != INSTANCE_STALLED) {
+        put_at(s, done ? "result" : "error", instance_outcome(in, s->pool));
+        if (!done) save_origin(s);
+    }
+    in->result_stored = true;
+    if (is_due != in->ending_stored)
+        put_at(s, "ending",
+               is_due ? hd_string(s->pool, instance_status_name(in->ending)) : (hd_value){ 0 });
+    in->ending_stored = is_due;
 }
 
 /* While it cleans up: an instance that ends with CancelledError was cancelled, also if it is loaded in between. */
@@ -495,6 +508,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     instance_enter(in);
     if (instance_is_over(in)) save_over(&s);
     else save_open(&s);
+    save_ending(&s);
     instance_sweep(in); /* objects that nothing refers to any more are noted in `freed` */
     if (instance_is_over(in)) vec_clear(&in->freed);
     else save_freed(&s);

@@ -14,7 +14,8 @@
  * engine's own.
  *
  * Cost: a commit before the first step of a bound begins, and one after the last has ended; while engines compete, two
- * for each step. A pump looks at those shares only whose needs have changed. */
+ * for each step. A pump reads the documents of those shares only whose needs have changed, or that are due; it goes
+ * through the list of all shares that wait to see which are. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -50,8 +51,8 @@ static line *line_in(const share *s) {
     return (line *)(void *)((char *)(uintptr_t)s - offsetof(line, share));
 }
 
-/* By the step that enters next; those behind it may bear more or fewer. Slots that were taken for a step that bears more
- * are given back: one that bears fewer must not use them. */
+/* The bound is that of the step that enters next; steps behind it may have another one. Slots that were taken for a
+ * step with a higher bound are given back: a step with a lower one must not use them. */
 static need need_of_limit(const limit *l) {
     const strand *next = limit_next(l);
     uint32_t most = next ? strand_node(next)->limit_most : 0;
@@ -152,7 +153,8 @@ static hd_status read_parties(hd_engine *e, hd_pool *pool, hd_value doc, bool ch
     return hd_value_status(out->others);
 }
 
-/* How many slots the engine is to have. */
+/* How many slots the engine is to have. While other engines wait it takes its even part of the bound at most, or one
+ * slot if it has that already. */
 static uint32_t target_of(const hd_engine *e, const share *s, need n, const parties *p) {
     uint32_t mine = s->slots - s->giving, want = wanted(n);
     uint32_t free = n.most > p->taken + mine ? n.most - p->taken - mine : 0;

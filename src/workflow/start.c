@@ -24,6 +24,21 @@ static const char *unknown_input(const plan *p, hd_value input) {
     return NULL;
 }
 
+/* The message ends with the inputs that there are; "..." stands for those that do not fit. */
+static hd_status refuse_unknown(hd_engine *e, const plan *p, const char *unknown) {
+    char names[sizeof((hd_error *)0)->message / 2];
+    size_t length = 0;
+    for (uint32_t i = 0; i < p->input_count; i++) {
+        const char *before = i ? ", " : "; it has ", *name = p->inputs[i].name;
+        bool fits = length + strlen(before) + strlen(name) + sizeof "\"\", ..." <= sizeof names;
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s%s%s", before,
+                                   fits ? "\"" : "...", fits ? name : "", fits ? "\"" : "");
+        if (!fits) break;
+    }
+    return runtime_fail(e->rt, HD_MISMATCH, "%s has no input \"%.100s\"%s", p->name, unknown,
+                        length ? names : "");
+}
+
 /* Whether expressions can read it: an instance whose input they cannot read could never begin. */
 static hd_status try_input(hd_engine *e, hd_value v, hd_error *error) {
     ev ignored;
@@ -53,9 +68,7 @@ hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input)
         return hd_failed(runtime_fail(e->rt, HD_LIMIT, "the input of %s is longer than %zu bytes",
                                       p->name, e->value_max));
     const char *unknown = unknown_input(p, input);
-    if (unknown)
-        return hd_failed(
-            runtime_fail(e->rt, HD_MISMATCH, "%s has no input \"%s\"", p->name, unknown));
+    if (unknown) return hd_failed(refuse_unknown(e, p, unknown));
     for (uint32_t i = 0; i < p->input_count; i++) {
         const plan_input *in = &p->inputs[i];
         hd_value v = hd_value_at(input, in->name);

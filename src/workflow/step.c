@@ -116,8 +116,7 @@ static hd_status retry_later(strand *s, const plan_retry *r) {
     return HD_OK;
 }
 
-/* The exception is raised in the workflow. */
-/* Without arguments if the message is empty, as CancelledError is wherever it is raised. */
+/* Raises an exception in the workflow. It has no arguments if the message is empty, as a CancelledError never has. */
 static hd_status raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {
     e->w->status = HD_OK;
     if (*message) (void)raise_f(e->w, class_, "%s", message);

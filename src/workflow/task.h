@@ -203,7 +203,8 @@ static inline strand *limit_next(const limit *l) {
     binheap_item *first = binheap_peek(&l->waiting);
     return first ? BINHEAP_ENTRY(first, strand, ready) : NULL;
 }
-/* Whether this step may enter. Where the limit is shared the slots must have been taken for one that bears as many. */
+/* Whether this step may enter. Where the limit is shared, all engines together must not have more slots than this step
+ * allows: some may have been taken for steps with a higher limit. */
 static inline bool limit_has_room(const limit *l, const strand *s) {
     uint32_t most = strand_node(s)->limit_most;
     if (l->held >= most || !share_has_room(&l->share, l->held)) return false;

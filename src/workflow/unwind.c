@@ -2,7 +2,8 @@
  *
  * An exception is raised in a strand. The HANDLER that the strand's node names is asked first; if it has
  * no clause for the exception's class, the HANDLER that this one names, and so on to the end of the
- * function. There the activation ends: its other strands end with it, and the CALL above raises the exception.
+ * function. There the activation ends: its other strands end with it, and the CALL above raises the exception. Branches
+ * that nothing waits for are no part of that: they go on until the first function has ended, and are cancelled then.
  *
  * Cancelling is raising CancelledError where a strand waits. A strand that waits for branches is left
  * alone: its branches are cancelled, and when they have ended it raises in its turn. So clean-up (what
@@ -64,29 +65,42 @@ static bool find_handler(strand *s, ev exception, bool *taken) {
 
 /* ---- leaving functions */
 
-/* Ends all strands in the activation and below it, except this one. They raise no exception. */
+/* Whether a strand in this activation is part of what goes on in the outer one; not in a branch that nothing waits for. */
+static bool is_part_of(const activation *a, const activation *outer) {
+    while (a && a != outer && !(a->fan && !a->fan->waiter)) a = a->caller;
+    return a == outer;
+}
+
+/* Ends all strands in the activation and below it, except this one. They raise no exception. All are found before the
+ * first ends: without the strand that waits for it a branch is no part of the activation. */
 static void end_others(activation *f, const strand *except) {
     assert(f->users && !f->ended);
     if (f->users == 1) return; /* this strand alone */
-    LIST_FOR_SAFE (n, &f->in->strands) {
+    LIST_FOR (n, &f->in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);
-        if (s != except && s->state != STRAND_ENDED && activation_is_within(s->a, f))
-            instance_end_strand(s);
+        s->ends = s != except && s->state != STRAND_ENDED && is_part_of(s->a, f);
+    }
+    LIST_FOR (n, &f->in->strands) {
+        strand *s = LIST_ENTRY(n, strand, link);
+        if (s->ends) instance_end_strand(s);
+        s->ends = false;
     }
 }
 
-static void fail(instance *in, ev exception) {
+static void fail(strand *s, ev exception) {
     assert(exception.kind == EV_EXC);
+    instance *in = s->in;
     bool cancelled =
         in->cancelling && class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
-    instance_end(in, cancelled ? INSTANCE_CANCELLED : INSTANCE_FAILED, exception);
+    instance_conclude(in, cancelled ? INSTANCE_CANCELLED : INSTANCE_FAILED, exception);
+    instance_end_strand(s);
 }
 
 /* The exception leaves the function: the strand goes back to the CALL, which raises it there. False: the function was
  * not called by another one. */
 static bool leave(strand *s) {
     activation *a = s->a;
-    end_others(a, s);
+    if (a->caller) end_others(a, s);
     if (!a->caller || a->fan) return false;
     assert(a->call_node < activation_function(a->caller)->node_count);
     s->node = a->call_node;
@@ -101,7 +115,6 @@ static bool note_place(const strand *s, exc *e) {
 }
 
 bool unwind(strand *s, ev exception) {
-    instance *in = s->in;
     assert(exception.kind == EV_EXC);
     if (!note_place(s, exception.exc)) return false;
     for (;;) {
@@ -110,7 +123,7 @@ bool unwind(strand *s, ev exception) {
         if (taken) return true;
         if (leave(s)) continue;
         if (s->a->fan) return walk_branch_over(s, exception, true);
-        fail(in, exception);
+        fail(s, exception);
         return true;
     }
 }
@@ -133,23 +146,20 @@ bool unwind_new(strand *s, uint32_t class_, const char *message) {
 /* The strand no longer waits for its branches. Those that have not ended go on; the variables around them stay for them
  * as they are now. */
 static void detach(fan *f) {
-    assert(!f->ended && f->waiter && f->waiter->waits_for == f);
-    f->waiter->waits_for = NULL;
-    f->waiter = NULL;
-    fan_mark(f);
+    instance_leave_fan(f);
     LIST_FOR (n, &f->a->in->activations) {
         activation *b = LIST_ENTRY(n, activation, link);
         if (b->fan == f && !b->ended) activation_own_all(b);
     }
 }
 
-static bool cancel_all(instance *in, const fan *within);
+static bool cancel_all(instance *in, const fan *by, bool left_too);
 
 static bool cancel_branches(fan *f) {
     assert(!f->ended && f->done <= f->total);
     f->cancelled = true;
     fan_mark(f);
-    return cancel_all(f->a->in, f);
+    return cancel_all(f->a->in, f, false);
 }
 
 bool unwind_branches(fan *f) { return f->cancelled || !f->waiter || cancel_branches(f); }
@@ -192,14 +202,20 @@ static bool cancel_strand(strand *s) {
     return !ev_failed(exception) && unwind(s, exception);
 }
 
-/* Cancels the strands in the branches of a fan-out; NULL: all strands. Raising may begin and end strands, so they are
- * listed first. */
-static bool cancel_all(instance *in, const fan *within) {
+/* Whether what goes on in a branch of the fan-out, NULL: in the first function, waits for this activation. */
+static bool is_waited_for(const activation *a, const fan *by) {
+    while (a && !(a->fan && (a->fan == by || !a->fan->waiter))) a = a->caller;
+    return a ? a->fan == by : !by;
+}
+
+/* Cancels the strands that a branch of the fan-out, or without one the first function, waits for; `left_too`: all
+ * strands. Raising may begin and end strands, so they are listed first. */
+static bool cancel_all(instance *in, const fan *by, bool left_too) {
     VEC(strand *) all = { 0 };
     bool ok = true;
     LIST_FOR (n, &in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);
-        if (s->state == STRAND_ENDED || (within && !activation_is_of(s->a, within))) continue;
+        if (s->state == STRAND_ENDED || !(left_too || is_waited_for(s->a, by))) continue;
         ok = ok && vec_push(in->env, &all, s);
     }
     for (uint32_t i = 0; i < all.count && ok && !instance_is_over(in); i++)
@@ -211,12 +227,18 @@ static bool cancel_all(instance *in, const fan *within) {
 bool unwind_cancel(instance *in) {
     assert(!instance_is_over(in));
     in->cancelling = true;
-    return cancel_all(in, NULL);
+    return cancel_all(in, NULL, false);
 }
 
-/* ---- stalling */
+bool unwind_leftovers(instance *in) {
+    if (!in->ending || in->leftovers_cancelled) return true;
+    in->leftovers_cancelled = true;
+    return cancel_all(in, NULL, true);
+}
 
-void unwind_if_stalled(instance *in) {
+/* ---- the end */
+
+void unwind_if_over(instance *in) {
     assert(in->strand_count >= in->fan_count && !instance_is_over(in));
     if (in->strand_count > in->fan_count) return;
     instance_end(in, INSTANCE_STALLED, ev_none());

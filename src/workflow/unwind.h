@@ -17,9 +17,12 @@ bool unwind_new(strand *s, uint32_t class_, const char *message);
 bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index);
 /* Raises CancelledError in all branches that have not ended, unless that has been done. */
 bool unwind_branches(fan *f);
-/* Raises CancelledError in every strand. */
+/* Raises CancelledError in every strand that the first function waits for. */
 bool unwind_cancel(instance *in);
-/* Ends an instance that waits for nothing (W3). */
-void unwind_if_stalled(instance *in);
+/* When the first function has ended: raises CancelledError, once, in the strands that are left, as asyncio.run does in
+ * tasks. */
+bool unwind_leftovers(instance *in);
+/* Ends an instance that waits for nothing: its first function has ended, or it has stalled (W3). */
+void unwind_if_over(instance *in);
 
 #endif

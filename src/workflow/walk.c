@@ -71,27 +71,36 @@ static bool find_next(instance *in) {
 }
 
 /* Runs nodes until every strand waits. */
-static hd_status walk(instance *in, bool ok) {
-    uint64_t last = in->counts.nodes + in->most_nodes;
-    assert(!in->walked);
+static bool run_ready(instance *in, uint64_t last) {
+    bool ok = true;
     while (ok && !instance_is_over(in) && find_next(in)) {
         strand *s = in->runs;
         if (strand_node(s)->kind == NODE_BARRIER) {
             ok = branch_over(s);
             continue;
         }
+        /* An empty CALC stands where a task lets the ones that are ready go first. */
         bool yields = strand_node(s)->kind == NODE_CALC && !strand_node(s)->code;
         instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
         ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
         if (!ok || !yields || s->state != STRAND_WALKING) continue;
-        in->runs = NULL; /* those that are ready go on first */
+        in->runs = NULL;
         ok = go_on(s);
     }
+    return ok;
+}
+
+/* When the first function has ended, strands that are ready still go on until they wait: asyncio.run cancels tasks when
+ * its loop has run those that were ready. */
+static hd_status walk(instance *in, bool ok) {
+    uint64_t last = in->counts.nodes + in->most_nodes;
+    assert(!in->walked);
+    ok = ok && run_ready(in, last) && unwind_leftovers(in) && run_ready(in, last);
     vec_clear(&in->walking);
     in->walked = 0;
     in->runs = NULL;
     hd_status status = ok ? HD_OK : in->w->status ? in->w->status : HD_NOMEM;
-    if (ok && !instance_is_over(in)) unwind_if_stalled(in);
+    if (ok && !instance_is_over(in)) unwind_if_over(in);
     if (ok) instance_check(in);
     hd_status left = instance_leave(in);
     return status ? status : left;
@@ -219,8 +228,8 @@ static void loop_set(world *w, loop_state *l, ev over, ev source) {
 }
 
 /* Lists are iterated over as they are, by index: what the body appends is seen. Everything else is taken
- * as a list first; a dict or set that changes its size meanwhile is an error, as in CPython. Of a view of a dict the keys
- * are taken, and each value is read when its turn comes. */
+ * as a list first; a dict or set that changes its size meanwhile is an error, as in CPython. Of a view of a dict the
+ * keys are taken, and each value is read when its turn comes. */
 static bool loop_begin(strand *s, ev over) {
     assert(strand_node(s)->kind == NODE_LOOP_HEAD && !s->back);
     world *w = s->in->w;
@@ -357,7 +366,8 @@ static void move_before(instance *in, uint32_t *to, uint32_t from) {
 }
 
 /* asyncio.gather that is given to asyncio.gather has begun its tasks already: with `now` a FAN_HEAD at the beginning of
- * the branch is run here, and its branches go before those of this fan. Such fans are nested no deeper than the source. */
+ * the branch is run here, and its branches go before those of this fan. Such fans are nested no deeper than the
+ * source. */
 static bool enter_nested(strand *s, uint32_t *nested) {
     uint32_t before = s->in->walking.count;
     bool ok = true;
@@ -489,8 +499,9 @@ static ev fan_group(fan *f) {
     return ev_failed(args) ? args : exc_new(w, CLASS_ExceptionGroup, args);
 }
 
-/* The same where code of the strand itself has had the CancelledError: what came of that counts. The workflow raises
- * it from the results of "first", unless it would be taken for a timeout there. */
+/* What a cancelled fan raises whose first branch is code of the strand itself (plan_node.here): what that branch has
+ * raised. EV_UNBOUND: it has raised nothing, or the mode is "first" and the second branch was cancelled too; then code
+ * of the workflow finds the exception among the results and raises it. */
 static ev fan_raises_own(fan *f, barrier_mode mode) {
     if (f->failed) return ev_unbound();
     return mode == BARRIER_FIRST && fan_result(f, 1).kind == EV_EXC ? ev_unbound()
@@ -530,13 +541,13 @@ static bool raise_after(strand *s, const plan_node *barrier, ev results, ev exce
 static bool fan_over(fan *f) {
     assert(!f->ended && f->done == f->begun);
     strand *s = f->waiter;
-    if (!s) return instance_end_fan(f), true;
+    if (!s) return true;
     ev raises = fan_raises(f),
        all = raises.kind == EV_UNBOUND ? fan_list(f, f->total) : ev_unbound();
     bool ordered =
         raises.kind == EV_EXC && !f->cancelled && fan_barrier(f)->mode == BARRIER_ORDERED;
     if (ordered) all = fan_list(f, f->failed);
-    instance_end_fan(f);
+    instance_leave_fan(f);
     if (ev_failed(raises) || ev_failed(all)) return unwind_pending(s);
     if (ordered) return raise_after(s, fan_barrier(f), all, raises);
     if (raises.kind != EV_UNBOUND) return unwind(s, raises);
@@ -732,7 +743,11 @@ static bool run_return(strand *s, const plan_node *n) {
     bool ok;
     ev value = ev_none();
     if (n->code && eval(s, n->code, &value, &ok) != OUTCOME_VALUE) return ok;
-    if (n->kind == NODE_RETURN) return instance_end(s->in, INSTANCE_DONE, value), true;
+    if (n->kind == NODE_RETURN) {
+        instance_conclude(s->in, INSTANCE_DONE, value);
+        instance_end_strand(s);
+        return true;
+    }
     if (value.kind == EV_ITER) return raise_iterator(s->in->w), unwind_pending(s);
     activation *a = s->a;
     assert(a->caller && a->call_node != PLAN_NONE && !a->fan);

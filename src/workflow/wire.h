@@ -11,7 +11,7 @@
 
 #define WIRE_VERSION 1
 #define WIRE_HEAD    4 /* bytes before a message */
-/* Room in a message for what stands around a value: in a task for its names, at most 9 KiB. */
+/* Room in a message for what stands around its value. In a task those are names, of 9 KiB at most. */
 #define WIRE_ENVELOPE    ((size_t)64 << 10)
 #define WIRE_ACTIONS_MAX 1000  /* in a hello */
 #define WIRE_NAME_MAX    200   /* bytes of an action's or worker's name */

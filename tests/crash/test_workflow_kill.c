@@ -30,7 +30,8 @@ enum { TOGETHER = 10, TENS = LAB_SLOW ? 6 : 30, KILLS_MAX = 5 };
 
 /* Shared by processes. */
 typedef struct shared {
-    uint64_t calls; /* of actions, by all children */
+    uint64_t calls;    /* of actions, by all children */
+    uint64_t notes[3]; /* calls of "note", by its argument */
 } shared;
 
 static char file[256];
@@ -183,10 +184,88 @@ static void w4_results_do_not_depend_on_kills(void **state) {
                   (unsigned long long)kills);
 }
 
+/* ---- Branches that are left -------------------------------------------------------------------------- */
+
+static hd_status note(hd_action *a, hd_value args, void *ctx) {
+    (void)ctx;
+    all->notes[hd_value_as_int(hd_value_index(args, 0), 0)]++;
+    if (dies_after && --dies_after == 0) raise(SIGKILL);
+    return hd_action_return(a, hd_null());
+}
+
+/* gather(leftover(), <raises>), where leftover is: try: sleep(1000) finally: note(0); note(1); note(2) */
+static hd_status make_leaving(hd_pool *pool, hd_value *ir, hd_error *error) {
+    hd_flow *f;
+    hd_status status = hd_flow_open(pool, "leaving", &f);
+    if (status) return status;
+    hd_flow_try(f);
+    hd_flow_gather(f);
+    hd_flow_branch(f);
+    hd_flow_try(f);
+    hd_flow_sleep(f, "1000");
+    hd_flow_finally(f);
+    for (int i = 0; i < 3; i++) hd_flow_action(f, NULL, "note", i ? i > 1 ? "2" : "1" : "0");
+    hd_flow_end(f);
+    hd_flow_branch(f);
+    hd_flow_raise(f, "ValueError('no')");
+    hd_flow_join(f, NULL, NULL);
+    hd_flow_except(f, "ValueError", NULL);
+    hd_flow_end(f);
+    hd_flow_return(f, "5");
+    status = hd_flow_ir(f, ir, error);
+    hd_flow_close(f);
+    return status;
+}
+
+static int64_t run_leaving(const char *key) {
+    world w;
+    hd_error error = { 0 };
+    hd_value ir, result;
+    char id[HD_INSTANCE_ID_SIZE];
+    if (hd_open(file, NULL, &w.rt, &error) || hd_engine_open(w.rt, NULL, &w.engine, &error) ||
+        hd_pool_open(hd_runtime_heap(w.rt), &w.pool) || make_leaving(w.pool, &ir, &error) ||
+        hd_workflow_register(w.engine, ir, NULL, &error))
+        lab_fail("leaving: %s", error.message);
+    hd_action_spec spec = { .name = "note", .fn = note, .here = true };
+    if (hd_action_register(w.engine, &spec)) lab_fail("note");
+    hd_status status =
+        hd_workflow_start(w.engine, "leaving", hd_object(), &(hd_start_options){ .key = key }, id);
+    if (status && status != HD_EXISTS) lab_fail("start: %s", hd_status_name(status));
+    snprintf(id, sizeof id, "leaving/%s", key);
+    status = hd_workflow_await(w.engine, id, w.pool, &result);
+    int64_t n = status ? -1 : hd_value_as_int(result, -1);
+    close_world(&w);
+    return n;
+}
+
+/* Killed in any step of the clean-up, the instance ends with what its first function had returned before, and each step
+ * of the clean-up is done. */
+static void w4_the_clean_up_of_branches_that_are_left_survives_kills(void **state) {
+    (void)state;
+    for (uint64_t at = 1; at <= 3; at++) {
+        char key[8];
+        int status;
+        snprintf(key, sizeof key, "k%u", (unsigned)at);
+        memset(all->notes, 0, sizeof all->notes);
+        pid_t pid = fork();
+        if (pid == 0) {
+            dies_after = at;
+            (void)run_leaving(key);
+            _exit(0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        assert_int_equal(run_leaving(key), 5);
+        for (uint64_t i = 0; i < 3; i++) assert_int_equal(all->notes[i], i + 1 == at ? 2 : 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(w4_results_do_not_depend_on_kills, make_folder,
                                         folder_remove),
+        cmocka_unit_test_setup_teardown(w4_the_clean_up_of_branches_that_are_left_survives_kills,
+                                        make_folder, folder_remove),
     };
     return cmocka_run_group_tests_name("workflows and kills", tests, NULL, NULL);
 }

@@ -41,6 +41,7 @@ typedef struct task {
     uint32_t number, a, b;
     hd_status status; /* that it was told */
     task_fate fate;
+    bool signalled; /* of a FLOW: a signal for it is stored */
 } task;
 
 typedef struct machine {
@@ -63,6 +64,7 @@ typedef struct world {
     uint32_t task_count;
     uint32_t housework; /* percent of what happens */
     bool flows;         /* machines have engines, and start workflows */
+    bool signals;       /* which wait for a signal */
     bool serves;        /* and announce an action: other machines may do its steps */
     bool rare;          /* things happen that take several steps in order */
     uint32_t shards;    /* that these are divided into */
@@ -132,8 +134,8 @@ static hd_status step(hd_action *a, hd_value args, void *ctx) {
     return status ? status : hd_action_return(a, hd_int(hd_action_pool(a), value + 1));
 }
 
-/* Three steps, and a sleep between them; the result is its number and three. */
-static hd_status write_flow(hd_pool *pool, hd_value *ir) {
+/* Three steps, and a sleep between them, or the wait for a signal; the result is its number and three. */
+static hd_status write_flow(hd_pool *pool, bool signals, hd_value *ir) {
     hd_flow *f;
     hd_error error;
     hd_status status = hd_flow_open(pool, "flow", &f);
@@ -142,6 +144,7 @@ static hd_status write_flow(hd_pool *pool, hd_value *ir) {
     hd_flow_action(f, "a", "step", "n=n, value=n");
     hd_flow_sleep(f, "0.2");
     hd_flow_action(f, "b", "step", "n=n, value=a");
+    if (signals) hd_flow_wait(f, NULL, "go", NULL);
     hd_flow_action(f, "c", "step", "n=n, value=b");
     hd_flow_return(f, "c");
     status = hd_flow_ir(f, ir, &error);
@@ -161,7 +164,7 @@ static hd_status open_engine(machine *m) {
     if (!status && m->world->serves) status = hd_action_register(m->engine, &served);
     if (!status) status = hd_pool_open(hd_runtime_heap(m->rt), &pool);
     if (status) return status;
-    status = write_flow(pool, &ir);
+    status = write_flow(pool, m->world->signals, &ir);
     if (!status) status = hd_workflow_register(m->engine, ir, NULL, &error);
     hd_pool_close(pool);
     return status;
@@ -276,6 +279,32 @@ static void give_task(world *w, machine *m) {
     give(w, m, (task_kind)below(w, w->flows ? KINDS : FLOW));
 }
 
+/* ---- Signals ------------------------------------------------------------------------------- */
+
+static void note_signalled(void *ctx) { ((task *)ctx)->signalled = true; }
+
+/* One that is not acknowledged may be given again: a workflow takes one, and keeps the others. */
+static void give_signal(task *t, machine *m) {
+    char id[24];
+    snprintf(id, sizeof id, "flow/%u", t->number);
+    if (!hd_workflow_signal(m->engine, id, "go", hd_int(NULL, 1)))
+        (void)hd_workflow_stored(m->engine, note_signalled, t);
+}
+
+static void signal_some(world *w, machine *m) {
+    for (uint32_t i = 0; i < w->task_count; i++) {
+        task *t = &w->tasks[i];
+        if (t->kind == FLOW && t->fate == YES && !t->signalled && !below(w, 2)) give_signal(t, m);
+    }
+}
+
+/* Flows whose start or signal was not acknowledged; not those whose signal was: it must not be lost. */
+static void signal_the_rest(world *w) {
+    for (uint32_t i = 0; w->signals && i < w->task_count; i++)
+        if (w->tasks[i].kind == FLOW && !w->tasks[i].signalled)
+            give_signal(&w->tasks[i], &w->machines[0]);
+}
+
 /* ---- What happens -------------------------------------------------------------------------- */
 
 static void pump(machine *m) {
@@ -373,6 +402,7 @@ static void happen(world *w) {
         play(w, m);
         return;
     }
+    if (w->signals && !below(w, 4)) signal_some(w, m);
     uint32_t what = below(w, 100);
     if (what < 35) give_task(w, m);
     else if (what < 90 - w->housework) pump(m);
@@ -432,6 +462,7 @@ static void come_to_rest(world *w) {
     uint32_t quiet = 0;
     for (uint32_t round = 0; round < ROUNDS && quiet < QUIET && !*w->wrong; round++) {
         uint64_t rows = sim_service_rows(w->service), notices = w->notices;
+        signal_the_rest(w);
         for (uint32_t i = 0; i < w->machine_count; i++) {
             pump(&w->machines[i]);
             hd_lab_env_advance_ms(w->machines[i].env, 100);
@@ -642,6 +673,7 @@ const char *sim_world_run(uint64_t seed, unsigned sabotage, sim_counts *counts) 
     w->counts = counts;
     w->flows = seed % 2; /* worlds without engines are quicker */
     w->serves = seed % 8 == 3 || seed % 8 == 5;
+    w->signals = seed % 16 == 7;
     w->rare = seed % 3 == 0 && (sabotage || getenv("HD_SIM_RARE"));
     w->shards = seed % 4 == 3 ? 2 + (uint32_t)(seed / 4 % 5) : 1;
     open_world(w, seed, sabotage);

@@ -465,13 +465,15 @@ static void ways_that_begin_at_once_are_joined_by_count(void **state) {
     assert_string_equal(said + 4, "c ");
 }
 
+/* "x" waits for the first way of "a" and the second of "b", "y" for the others: registration cannot know which are taken. */
 static void what_can_never_go_on_ends_as_stalled(void **state) {
     hd_value error;
     register_ir(one_function(
-        "{\"id\":\"a\",\"kind\":\"CALC\"},{\"id\":\"h\",\"kind\":\"HANDLER\",\"clauses\":[{}"
-        "]},{\"id\":\"both\",\"kind\":\"CALC\"},{\"id\":\"out\",\"kind\":\"RETURN\"}",
-        "[\"in\",\"a\"],[\"a\",\"h\",\"EXCEPT\"],[\"a\",\"both\"],[\"h\",\"both\",\"GUARD\",0]"
-        ",[\"both\",\"out\"]"));
+        "{\"id\":\"a\",\"kind\":\"BRANCH\",\"when\":[true]},"
+        "{\"id\":\"b\",\"kind\":\"BRANCH\",\"when\":[true]},"
+        "{\"id\":\"x\",\"kind\":\"RETURN\"},{\"id\":\"y\",\"kind\":\"RETURN\"}",
+        "[\"in\",\"a\"],[\"in\",\"b\"],[\"a\",\"x\",\"GUARD\",0],[\"b\",\"y\",\"GUARD\",0],"
+        "[\"a\",\"y\",\"GUARD\",1],[\"b\",\"x\",\"GUARD\",1]"));
     start("w", "{}");
     assert_int_equal(await(&error), HD_FAILED);
     assert_string_equal(text_at("status"), "stalled");

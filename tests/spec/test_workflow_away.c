@@ -492,6 +492,32 @@ static void engines_do_steps_for_each_other(void **state) {
     assert_int_equal(calls2, FLOWS);
 }
 
+/* Each serves a queue of its own, with the same actions. A step that the second does for the first is not handed back
+ * with those of the second that the first does. */
+static void a_step_is_handed_on_once(void **state) {
+    static const char *const plain[] = { "", NULL }, *const gpu[] = { "gpu", NULL };
+    hd_engine_options first = in_shards(false), second = in_shards(false);
+    first.queues = plain, second.queues = gpu;
+    hd_engine_close(engine2);
+    hd_engine_close(engine);
+    pump_some();
+    assert_int_equal(hd_engine_open(rt, &first, &engine, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(rt2, &second, &engine2, NULL), HD_OK);
+    serve(engine, &calls);
+    serve(engine2, &calls2);
+    UNTIL(shards_of(engine) == SHARDS / 2 && shards_of(engine2) == SHARDS / 2);
+    register_nodes("w",
+                   "{'id':'a','kind':'ACTION','action':'work','args':[42],'queue':'gpu'},"
+                   "{'id':'b','kind':'ACTION','action':'work','args':[43]},"
+                   "{'id':'c','kind':'ACTION','action':'work','args':[44],'queue':'gpu'},"
+                   "{'id':'out','kind':'RETURN','value':1}",
+                   "['in','a'],['a','b'],['b','c'],['c','out']");
+    start_flows();
+    UNTIL(all_have("done"));
+    assert_int_equal(calls, FLOWS);
+    assert_int_equal(calls2, 2 * FLOWS);
+}
+
 /* The engine that has the shard now begins the steps that were elsewhere again, and no entry of the one before is
  * left. */
 static void a_shard_that_goes_on_elsewhere_begins_its_steps_again(void **state) {
@@ -631,6 +657,7 @@ int main(void) {
         EVERYWHERE(many_steps_are_each_done_once),
         EVERYWHERE(an_observer_does_steps_of_every_shard),
         EVERYWHERE(engines_do_steps_for_each_other),
+        EVERYWHERE(a_step_is_handed_on_once),
         EVERYWHERE(a_shard_that_goes_on_elsewhere_begins_its_steps_again),
         IN_MEMORY(a_process_that_is_silent_loses_its_step),
         IN_MEMORY(a_step_that_takes_too_long_is_taken_back),

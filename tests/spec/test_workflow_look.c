@@ -81,9 +81,9 @@ static void a_state_says_what_an_instance_waits_for(void **state) {
         "{'id':'b','kind':'ACTION','action':'broken','retry':{'attempts':2,'backoff':60},'at':'f."
         "py:3:1'},"
         "{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'n','kind':'ACTION','action':'nobody'},"
-        "{'id':'out','kind':'RETURN'}",
-        "['in','s'],['s','wait'],['wait','b'],['b','out'],['b','h','EXCEPT'],['h','n','GUARD',0],['"
-        "n','out']");
+        "{'id':'m','kind':'MERGE'},{'id':'out','kind':'RETURN'}",
+        "['in','s'],['s','wait'],['wait','b'],['b','m'],['b','h','EXCEPT'],['h','n','GUARD',0],['"
+        "n','m'],['m','out']");
     start("w", "{}");
     pump();
     assert_string_equal(state_now(), "sleeping");

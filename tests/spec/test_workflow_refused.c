@@ -294,6 +294,16 @@ static const struct {
     { "{'id':'l','kind':'LOOP_HEAD','while':1},{'id':'a','kind':'CALC'},{'id':'x','kind':'RETURN'"
       "," AT "}",
       "['in','l'],['l','a','CONTINUE'],['l','x','BREAK'],['a','x']", "alternatives of \"l\" meet" },
+    { "{'id':'a','kind':'ACTION','action':'f'},{'id':'h','kind':'HANDLER','clauses':[{}]},"
+      "{'id':'x','kind':'RETURN'," AT "}",
+      "['in','a'],['a','h','EXCEPT'],['a','x'],['h','x','GUARD',0]",
+      "behind the HANDLER \"h\" and one without the exception meet" },
+    { "{'id':'a','kind':'ACTION','action':'f'},{'id':'b','kind':'ACTION','action':'f'},"
+      "{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'c','kind':'CALC'},"
+      "{'id':'x','kind':'RETURN'," AT "}",
+      "['in','a'],['a','h','EXCEPT'],['a','b'],['b','h','EXCEPT'],['b','x'],['h','c','GUARD',0],"
+      "['c','x']",
+      "behind the HANDLER \"h\"" },
     { "{'id':'x'," AT "}," OUT, "['in','x'],['x','out']", "a node has a \"kind\"" },
     { "{'id':'x','kind':'CHILD','workflow':'a b'," AT "}," OUT, "['in','x'],['x','out']",
       "letters, digits" },

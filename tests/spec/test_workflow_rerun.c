@@ -131,6 +131,62 @@ static void a_loop_goes_on_where_it_failed(void **state) {
     assert_result("117"); /* 5 + 5 + 102 + 5 */
 }
 
+/* An action that fails, and behind it a step that waits for a signal, which has come already. */
+static void register_waiting(void) {
+    register_nodes("w",
+                   "{'id':'s','kind':'SLEEP','seconds':1},"
+                   "{'id':'b','kind':'ACTION','action':'second','args':[1]},"
+                   "{'id':'w','kind':'WAIT','signal':'go','timeout':10,'into':['name','x']},"
+                   "{'id':'out','kind':'RETURN','value':['name','x']}",
+                   "['in','s'],['s','b'],['b','w'],['w','out']");
+    start("w", "{}");
+    pump();
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 7)), HD_OK);
+    advance(1000);
+    assert_raised("ValueError");
+    pump();
+    broken = false;
+}
+
+/* It was received, and no step had taken it. */
+static void a_rerun_at_a_node_has_the_signals_that_were_not_taken(void **state) {
+    register_waiting();
+    assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);
+    assert_result("7");
+    assert_false(hd_value_exists(hd_value_at(document(), "signals")));
+}
+
+static void a_rerun_at_the_step_that_waits_has_its_signal_at_once(void **state) {
+    register_waiting();
+    assert_int_equal(hd_workflow_rerun(engine, id, "w"), HD_OK);
+    assert_result("7");
+}
+
+/* Also not one that an engine finds in the document when it takes over. */
+static void a_rerun_from_the_beginning_has_no_signal(void **state) {
+    register_waiting();
+    assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_OK);
+    pump();
+    assert_false(hd_value_exists(hd_value_at(document(), "signals")));
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    broken = false;
+    advance(1000);
+    advance(10000);
+    assert_raised("TimeoutError");
+}
+
+/* As its variables, signals that no step has taken end with it. */
+static void an_instance_that_is_done_has_no_signals(void **state) {
+    register_waiting();
+    assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 8)), HD_OK);
+    assert_result("7");
+    pump();
+    assert_false(hd_value_exists(hd_value_at(document(), "signals")));
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -139,6 +195,10 @@ int main(void) {
         IN_A_WORLD(an_instance_runs_again_from_the_beginning),
         IN_A_WORLD(a_rerun_that_cannot_be_is_refused),
         IN_A_WORLD(a_loop_goes_on_where_it_failed),
+        IN_A_WORLD(a_rerun_at_a_node_has_the_signals_that_were_not_taken),
+        IN_A_WORLD(a_rerun_at_the_step_that_waits_has_its_signal_at_once),
+        IN_A_WORLD(a_rerun_from_the_beginning_has_no_signal),
+        IN_A_WORLD(an_instance_that_is_done_has_no_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -307,6 +307,46 @@ static void instances_run_where_their_shard_is(void **state) {
     for (int i = 0; i < RUNTIMES; i++) assert_true(parties[i].calls > 0);
 }
 
+static void observe(party *p) {
+    hd_engine_options observer = { .space = "main", .observer = true };
+    hd_options o = { .env = lab_env_of(env), .memory = memory };
+    assert_int_equal(hd_open(NULL, &o, &p->rt, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(p->rt, &observer, &p->engines[0], NULL), HD_OK);
+    p->engine_count = 1;
+}
+
+/* Some flows are started while the engine of half of them leaves; another has pumped so often when all get a signal. */
+static void signal_while_a_shard_changes_hands(int first, int pumps) {
+    char names[FLOWS][HD_INSTANCE_ID_SIZE];
+    serve(&parties[0], "main", SHARDS);
+    pump_all();
+    use(&parties[2]);
+    for (int i = 0; i < FLOWS; i++) {
+        char key[20];
+        snprintf(key, sizeof key, "%d", first + i);
+        hd_start_options as = { .key = key };
+        assert_int_equal(hd_workflow_start(engine, "w", hd_object(), &as, names[i]), HD_OK);
+    }
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    part(&parties[0]);
+    for (int i = 0; i < pumps; i++) assert_in_range(hd_runtime_pump(parties[1].rt), 0, HD_PENDING);
+    for (int i = 0; i < FLOWS; i++)
+        assert_int_equal(hd_workflow_signal(engine, names[i], "go", hd_int(NULL, i)), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    pump_all();
+    for (int i = 0; i < FLOWS; i++) assert_string_equal(status_of(first + i), "done");
+}
+
+/* An engine that rises has heard messages for instances that are queued, and has not found the instances yet. */
+static void signals_that_come_while_a_shard_changes_hands_are_kept(void **state) {
+    serve(&parties[1], "main", SHARDS);
+    observe(&parties[2]);
+    use(&parties[1]);
+    register_flows();
+    for (int pumps = 0; pumps < 10; pumps++)
+        signal_while_a_shard_changes_hands(pumps * FLOWS, pumps);
+}
+
 /* A shard takes its instances, their messages and their variables with it. */
 static void instances_go_on_after_their_shard_was_given_away(void **state) {
     serve(&parties[0], "main", SHARDS);
@@ -610,6 +650,7 @@ int main(void) {
         IN_A_WORLD(nothing_is_given_to_one_that_has_left),
         IN_A_WORLD(the_number_of_shards_is_the_stores),
         IN_A_WORLD(instances_run_where_their_shard_is),
+        IN_A_WORLD(signals_that_come_while_a_shard_changes_hands_are_kept),
         IN_A_WORLD(instances_go_on_after_their_shard_was_given_away),
         IN_A_WORLD(a_shard_with_long_steps_stays_until_they_end),
         IN_A_WORLD(children_are_in_the_shard_of_their_parent),

@@ -58,6 +58,7 @@ static void a_variable_without_a_form_stalls_its_instance(void **state) {
     assert_int_equal(await(&error), HD_FAILED);
     assert_string_equal(text_at("status"), "stalled");
     assert_non_null(strstr(printed(error), "cannot be stored"));
+    assert_non_null(strstr(printed(error), "Unsupported"));
 }
 
 /* Several instances of all kinds change together, so they share commits. */
@@ -74,7 +75,7 @@ static void the_other_instances_go_on(void **state) {
     for (int i = 0; i < N; i++) {
         memcpy(id, ids[i], sizeof id);
         if (i % 2) assert_result("[[1],[1]]");
-        else assert_raised(i % 4 ? "SystemError" : "ValueError");
+        else assert_raised(i % 4 ? "Unsupported" : "ValueError");
     }
 }
 
