@@ -29,8 +29,8 @@ void raw_pg_close(raw_pg *pg);
 /* The numbers of the first row of the result: as many as `count` says. */
 bool raw_pg_ask(raw_pg *pg, const char *sql, double *numbers, int count);
 
-/* From here on the program runs on one core, and its server, a private one on this machine, on another. The kernel would choose
- * anew every few seconds whether the two share a core, which makes a difference of a third in the time of a commit.
+/* From here on the program runs on one core, and its server, a private one on this machine, on another. The kernel
+ * would choose anew every few seconds whether the two share a core, which changes the time of a commit by a third.
  * False: there is one core, or the server's processes are not ours to move. */
 bool raw_pg_apart(raw_pg *pg);
 void raw_pg_anywhere(raw_pg *pg);

@@ -94,9 +94,9 @@ typedef struct hd_options {
  * HD_NEWER, HD_CORRUPT, HD_READ_ONLY, HD_NOT_FOUND (also if the directory does not exist), HD_REJECTED (a server
  * refuses the user, the password or the database), HD_IO...; the error says what to do about it, and the file is as it
  * was. A `file` that looks like an address of another form ("mysql://...") is refused with HD_USAGE. If the connection
- * to a server is lost later, the runtime connects again; meanwhile hd_runtime_error says so. A server that is silent for
- * 20 s while an answer is due (`answer_timeout` in the address) counts as lost: until then a read, or a pump that has to
- * read, may wait for it. */
+ * to a server is lost later, the runtime connects again; meanwhile hd_runtime_error says so. A server that is silent
+ * for 20 s while an answer is due (`answer_timeout` in the address) counts as lost: until then a read, or a pump that
+ * has to read, may wait for it. */
 HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime **out,
                          hd_error *error);
 /* Tells the senders of events that were not begun HD_CLOSED, syncs, then closes; scheduler.h, "Idle", says what that
@@ -105,8 +105,8 @@ HD_API hd_status hd_open(const char *file, const hd_options *options, hd_runtime
  * A server that is away is not waited for (HD_BUSY); one that is silent for about twice its `answer_timeout` at most.
  * Returns what hd_runtime_sync returned; the runtime is gone in any case except HD_USAGE: a function that the runtime
  * calls (a run, a verdict, a listener, a post, the function of hd_transact) cannot close it. Such a function calls
- * hd_runtime_stop, and the program closes the runtime when the driving call has returned. Accepts NULL. Closing twice is
- * undefined, as with free(). */
+ * hd_runtime_stop, and the program closes the runtime when the driving call has returned. Accepts NULL. Closing twice
+ * is undefined, as with free(). */
 HD_API hd_status hd_close(hd_runtime *rt);
 /* Whether a function that the runtime has called has not returned yet: then hd_close is refused. */
 HD_API bool hd_runtime_is_at_work(const hd_runtime *rt);

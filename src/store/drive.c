@@ -218,7 +218,7 @@ static void drain_wake(hd_runtime *rt) {
     (void)bell_take(rt->wake_fd);
 }
 
-/* Whether derived values and rows go to the store now: not while no other runtime uses a store in memory. */
+/* Whether derived values and memos go to the store now: not while no other runtime uses a store in memory. */
 static bool seals(const hd_runtime *rt) {
     const authority *a = rt->r.authority;
     return rt->leaves_derived || a->ops->wants_derived(a);

@@ -17,8 +17,8 @@
 hd_status overlay_write(replica *r, place_id doc, hd_value v, uint64_t group, uint32_t origin_node,
                         bool *changed);
 
-/* Seals every output that can be sealed into one commit and queues it, with what is to be kept of
- * nodes. Where there is no output to seal, that goes alone if asked. */
+/* Seals every output that can be sealed into one commit and queues it, with the memos that are due.
+ * `memos_alone`: the commit is made for memos even if there is no output to seal. */
 hd_status overlay_seal(replica *r, bool memos_alone);
 
 /* True if `doc` is an output that has not been sealed. */

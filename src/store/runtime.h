@@ -145,8 +145,8 @@ static inline void runtime_rest(hd_runtime *rt) {
            rt->r.authority->ops->rest); /* only such an authority holds anything */
 }
 
-/* Seals derived state, and with it the rows of nodes, if the authority wants that. `memos_alone`: also if there are
- * rows and nothing else. */
+/* Seals derived state, and with it memos, if the authority wants that. `memos_alone`: also if there are memos and
+ * nothing else. */
 hd_status runtime_seal(hd_runtime *rt, bool memos_alone);
 
 /* HD_USAGE: a transaction, a run or the pump is on the stack, so that pump cannot be called. */

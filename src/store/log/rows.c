@@ -89,7 +89,7 @@ static hd_status hash_fragments(hd_heap *heap, const char *text, size_t length, 
 static hd_value join_id(hd_pool *pool, json_buffer *shared, hd_value rest) {
     size_t length, before = shared->length;
     const char *text = hd_value_text(rest, &length);
-    if (!text) return rest; /* no id: whoever reads it will see that */
+    if (!text) return rest; /* no id: log_commit_doc refuses the entry */
     bool ok = json_buffer_add(shared, text, length);
     hd_value id = ok ? hd_string_n(pool, shared->bytes, shared->length) : value_failed(HD_NOMEM);
     shared->length = before;

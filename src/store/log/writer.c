@@ -126,10 +126,11 @@ static bool is_queued(writer *w) {
 
 /* Logs once that checkpoints fail. Commits go on; the log keeps everything until the file is repaired. */
 static void tell_of_damage(writer *w) {
-    env_log(
-        &w->env, HD_LOG_ERROR,
-        "%s: no checkpoint: %s: close all programs that use the file, and run `heddle db repair`",
-        w->store->shown, log_store_words(w->store, HD_CORRUPT));
+    const char *advice = w->store->ops->file(w->store)
+                             ? "close all programs that use the file, and run `heddle db repair`"
+                             : "restore a backup of the database";
+    env_log(&w->env, HD_LOG_ERROR, "%s: no checkpoint: %s: %s", w->store->shown,
+            log_store_words(w->store, HD_CORRUPT), advice);
 }
 
 /* The next slice of the checkpoint under way. */
@@ -345,16 +346,35 @@ static void leave(writer *w) {
 
 /* ---- Commands -------------------------------------------------------------------------------- */
 
+/* How long a command waits while another process has the right to checkpoint. It has it for a slice at a time. */
+enum { PATIENCE_MS = 5000 };
+
+static hd_status fold_fully(writer *w) { return checkpoint(w, true); }
+static hd_status prune_all(writer *w) {
+    hd_status status = checkpoint(w, false);
+    if (!status) status = prune_begin(w);
+    return status ? status : prune_on(w);
+}
+
+/* The caller of a command wants the work done, so it waits for a process that does the same; a checkpoint that the
+ * writer makes by itself does not. */
+static hd_status patiently(writer *w, hd_status (*work)(writer *w)) {
+    uint64_t end = env_now_ns(&w->env) + PATIENCE_MS * UINT64_C(1000000);
+    hd_status status = work(w);
+    while (status == HD_BUSY && !w->store->stepped && env_now_ns(&w->env) < end) {
+        make_way(w);
+        beat_if_due(w);
+        status = work(w);
+    }
+    return status;
+}
+
 static hd_status carry_out(writer *w, writer_command command) {
     assert(command != COMMAND_NONE);
     switch (command) {
-    case COMMAND_CHECKPOINT: return checkpoint(w, true);
+    case COMMAND_CHECKPOINT: return patiently(w, fold_fully);
     case COMMAND_FOLD: return checkpoint(w, false);
-    case COMMAND_PRUNE: {
-        hd_status status = checkpoint(w, false);
-        if (!status) status = prune_begin(w);
-        return status ? status : prune_on(w);
-    }
+    case COMMAND_PRUNE: return patiently(w, prune_all);
     case COMMAND_VACUUM: {
         hd_status status = w->store->ops->vacuum(w->store);
         w->store->ops->work(w->store);

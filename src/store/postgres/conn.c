@@ -104,8 +104,18 @@ static bool is_of_option(const char *line) {
     return !strncmp(line, "invalid ", 8) || !strncmp(line, "could not match ", 16);
 }
 
-static hd_status status_of_line(const char *line, const char *state) {
-    return state ? status_of_refusal(state) : is_of_option(line) ? HD_USAGE : HD_OK;
+/* The address asks for TLS, and the server has none. A libpq that speaks another language is not understood: then the
+ * attempt counts as one that may succeed later. */
+static bool is_of_tls(const char *line, const char *end) {
+    static const char words[] = "server does not support SSL";
+    return memmem(line, (size_t)(end - line), words, sizeof words - 1) != NULL;
+}
+
+static hd_status status_of_line(const char *line, const char *end, const char *state) {
+    return state                  ? status_of_refusal(state)
+           : is_of_option(line)   ? HD_USAGE
+           : is_of_tls(line, end) ? HD_REJECTED
+                                  : HD_OK;
 }
 
 /* An attempt to connect has failed. libpq tells its SQLSTATE in the text of its error message only, and only if the
@@ -120,7 +130,7 @@ static void fail_to_connect(conn *c) {
     for (const char *line = c->pq.PQerrorMessage(c->c), *next; *line; line = next) {
         const char *end = line + strcspn(line, "\n"), *state = state_in(line, end);
         next = *end ? end + 1 : end;
-        if (!c->refused && (c->refused = status_of_line(line, state))) n = 0;
+        if (!c->refused && (c->refused = status_of_line(line, end, state))) n = 0;
         if (has_state && !state) continue;
         has_state = has_state || state;
         for (const char *at = line; at < next && n + 1 < sizeof words; at++) {
@@ -157,8 +167,8 @@ static void fail_by_silence(conn *c) {
     fail(c, HD_BUSY, "the server does not answer");
 }
 
-/* Waits until the socket can be read, or written if not all has been sent. False: the server is silent. This process may
- * have been stopped, not the server: so the last look is at the socket, not at the clock. */
+/* Waits until the socket can be read, or written if not all has been sent. False: the server is silent. If this process
+ * was stopped for a while, the time is over although the server has answered: so the last look is at the socket. */
 static bool wait_for_socket(conn *c, bool unsent) {
     uint64_t began = env_now_ns(c->env), most = c->url.answer_s * UINT64_C(1000000000);
     struct pollfd p = { c->pq.PQsocket(c->c), (short)(unsent ? POLLIN | POLLOUT : POLLIN), 0 };

@@ -63,8 +63,8 @@ static const char *last_at_sign(const char *from, size_t length) {
 }
 
 /* Where the password between user and host begins and ends; length 0: there is none. One with a '/', '?' or '@'
- * in it that is not written as %2F, %3F or %40 makes the address wrong; it must not be shown all the same. An '@' behind
- * a '?' and a '=' belongs to a parameter, if there is another before the '?'. */
+ * in it that is not written as %2F, %3F or %40 makes the address wrong; it must not be shown all the same. An '@'
+ * behind a '?' and a '=' belongs to a parameter, if there is another '@' before the '?'. */
 static span user_password(const char *name) {
     const char *rest = after_scheme(name);
     assert(rest); /* url_is_one */
@@ -156,20 +156,29 @@ static hd_status take_answer_timeout(url *u, span p, hd_error *error) {
     return HD_USAGE;
 }
 
+static hd_status refuse_twice(const url *u, const char *parameter, hd_error *error) {
+    env_error(error, HD_USAGE, "%s: %s is given twice", u->shown, parameter);
+    return HD_USAGE;
+}
+
 static hd_status split(url *u, const char *name, hd_error *error) {
     writing w = { u->text, u->size, 0 };
     const char *query = name + strcspn(name, "?");
     hd_status status = HD_OK;
     char mark = '?';
+    bool has_schema = false, has_timeout = false;
     span p;
     put(&w, name, (size_t)(query - name));
     while (!status && next_parameter(&query, &p)) {
         if (is_named(p, "schema")) {
-            status = take_schema(u, p, error);
+            status = has_schema ? refuse_twice(u, "schema", error) : take_schema(u, p, error);
+            has_schema = true;
             continue;
         }
         if (is_named(p, "answer_timeout")) {
-            status = take_answer_timeout(u, p, error);
+            status = has_timeout ? refuse_twice(u, "answer_timeout", error)
+                                 : take_answer_timeout(u, p, error);
+            has_timeout = true;
             continue;
         }
         put(&w, &mark, 1);

@@ -25,12 +25,14 @@ typedef struct url {
 } url;
 
 bool url_is_one(const char *name);
-/* Whether a name that is no address was probably meant as one: it has "://" in it ("mysql://", " postgresql://"), begins
- * with "postgres" and has ":/" in it, or has "password=" in it, as libpq's other form has ("host=db password=..."). */
+/* Whether a name that is no address was probably meant as one: it has "://" in it ("mysql://", " postgresql://"),
+ * begins with "postgres" and has ":/" in it, or has "password=" in it, as libpq's other form has ("host=db
+ * password=..."). */
 bool url_is_misspelt(const char *name);
 /* An address as it is shown: without passwords, cut where it is longer than `size` - 1. Never longer than it was. */
 void url_show(const char *name, char *out, size_t size);
-/* HD_USAGE: the schema has no name, or too long a one; the timeout is no number, or too large a one. HD_NOMEM. On failure there is nothing to free. */
+/* HD_USAGE: the schema has no name, or too long a one; the timeout is no number, or too large a one. HD_NOMEM. On
+ * failure there is nothing to free. */
 hd_status url_init(url *u, const char *name, const hd_env *env, hd_error *error);
 void url_fini(url *u, const hd_env *env);
 /* Replaces every occurrence of the password in a text by asterisks, decoded or not. */
