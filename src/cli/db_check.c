@@ -41,7 +41,10 @@ static int run(cli *c) {
     if (status && !f.count) return store_open_failed(c, c->operands[0], status, &error);
     if (status)
         return cli_fail(
-            c, CLI_FILE, "Repair it as far as possible: heddle db repair. Or restore a backup.",
+            c, CLI_FILE,
+            is_address(c->operands[0])
+                ? "Restore a backup of the database."
+                : "Repair it as far as possible: heddle db repair. Or restore a backup.",
             "%s: %" PRIu64 " finding%s", c->operands[0], f.count, f.count == 1 ? "" : "s");
     if (!c->json) {
         char name[SHOWN_SIZE];

@@ -167,7 +167,9 @@ static int export_all(exporting *x) {
     if (interrupted()) return interrupted_status();
     if (!x->damaged) return CLI_OK;
     return cli_fail(x->s.c, CLI_FILE,
-                    "The others have been exported. Some may be restored: heddle db repair",
+                    is_address(x->s.c->operands[0])
+                        ? "The others have been exported. Restore a backup of the database."
+                        : "The others have been exported. Some may be restored: heddle db repair",
                     "%s: %" PRIu64 " document%s cannot be read", x->s.file, x->damaged,
                     x->damaged == 1 ? "" : "s");
 }

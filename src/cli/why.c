@@ -177,7 +177,7 @@ static int print_commits(cli *c, log_query q, const said *what) {
     if (!c->json) {
         printf("%sthe last commits that touched ", alone ? "" : "\n");
         print_plain(stdout, c->operands[1]);
-        puts(alone ? ", as the file tells" : "");
+        puts(alone ? ", as the store tells" : "");
     }
     int failed = log_print(c, &q, &printed);
     if (!failed && !printed && !c->json)

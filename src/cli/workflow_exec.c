@@ -178,8 +178,8 @@ static const char *last_line(char *tail) {
     return line ? line + 1 : tail;
 }
 
-/* The length of "ValueError" in "ValueError: too large"; 0: the line does not begin with a class. The engine goes by the
- * last part of a dotted name. */
+/* The length of "ValueError" in "ValueError: too large"; 0: the line does not begin with a class. The engine goes by
+ * the last part of a dotted name. */
 static size_t class_in(const char *line) {
     size_t length =
         strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");

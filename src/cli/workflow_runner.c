@@ -44,6 +44,7 @@ void flow_print_runner(flow *f) {
 
 typedef struct requests {
     flow *f;
+    const char *verb; /* the one to look for; NULL: all are printed */
     uint32_t count;
 } requests;
 
@@ -54,6 +55,10 @@ static bool look_at_message(const hd_listing *entry, void *ctx) {
     hd_value message = hd_read(of->rt, of->pool, cell);
     const char *verb = flow_text(message, "verb");
     if (!*verb || strcmp(flow_text(message, "to"), r->f->id)) return true;
+    if (r->verb) {
+        r->count += !strcmp(verb, r->verb);
+        return true;
+    }
     fputs(r->count++ ? ", " : "  asked for, and not done yet: ", stdout);
     print_plain(stdout, verb);
     return true;
@@ -63,4 +68,10 @@ void flow_print_requests(flow *f) {
     requests r = { .f = f };
     (void)hd_runtime_list(f->s.rt, f->space, "workflow.inbox", NULL, look_at_message, &r);
     if (r.count) putchar('\n');
+}
+
+bool flow_is_asked_for(flow *f, const char *verb) {
+    requests r = { .f = f, .verb = verb };
+    (void)hd_runtime_list(f->s.rt, f->space, "workflow.inbox", NULL, look_at_message, &r);
+    return r.count > 0;
 }

@@ -67,6 +67,7 @@ flow start q.db nap --key asked >/dev/null
 flow pause q.db nap/asked >/dev/null
 flow cancel q.db nap/asked >/dev/null
 check "show: what was asked while no program runs it" holds says "asked for, and not done yet: pause, cancel" show q.db nap/asked
+check "rerun: a cancel that was asked for is not advised again" fails 3 "A cancel is asked for" workflow rerun q.db nap/asked
 check "why-not: the same" holds sh -c '"$0" why-not q.db nap/asked | grep -q "not done yet: pause, cancel"' "$heddle"
 check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
 
@@ -408,6 +409,7 @@ check "rerun: a node that the workflow does not have" fails 4 "no node" workflow
 check "rerun: from the node that failed" gives 0 "double/a runs again" workflow rerun r.db double/a do
 check "and it is done" gives 0 10 workflow await r.db double/a --timeout 20 --quiet
 check "what is done cannot begin in the middle" fails 4 "done" workflow rerun r.db double/a do
+check "an unknown input is refused, with those that there are" fails 4 'no input "m"; it has "n"' workflow start r.db double '{"m": 5}'
 check "but from the beginning" gives 0 "double/a runs again" workflow rerun r.db double/a
 check "to the same end" gives 0 10 workflow await r.db double/a --timeout 20 --quiet
 
