@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -11,6 +12,11 @@ CO_COROUTINE = 0x80
 
 
 def is_async(fn: Any) -> bool:
+    """Whether a call gives a coroutine: an async function, a partial of one, or an object whose ``__call__`` is one."""
+    while isinstance(fn, partial):
+        fn = fn.func
+    if getattr(fn, "__code__", None) is None and not isinstance(fn, type):
+        fn = getattr(type(fn), "__call__", None)
     code = getattr(fn, "__code__", None)
     return code is not None and bool(code.co_flags & CO_COROUTINE)
 

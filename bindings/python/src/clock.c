@@ -79,17 +79,6 @@ static void wait_virtual(const runtime_object *self, int fd, uint64_t deadline_n
     clock_advance(self->clock, pending && left > WAIT_MS * MS_NS ? WAIT_MS * MS_NS : left);
 }
 
-static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
-    runtime_object *self = ctx;
-    if (PyThread_get_thread_ident() !=
-        self->thread) { /* a thread of the library, without the GIL */
-        hd_env_system().wait(fd, deadline_ns, NULL);
-        return;
-    }
-    if (self->clock) wait_virtual(self, fd, deadline_ns);
-    else wait_without_gil(fd, deadline_ns);
-}
-
 /* ---- log lines */
 
 #define MOST_LINES 1000 /* that wait; further ones are dropped */
@@ -103,7 +92,7 @@ typedef struct log_line {
 } log_line;
 
 /* Threads of the library do not have the GIL, and its holder may wait for them: their lines are kept for the next
- * driving call on the runtime's thread. */
+ * driving call, or wait, on the runtime's thread. */
 struct log_lines {
     pthread_mutex_t lock;
     log_line *first, **last;
@@ -178,6 +167,18 @@ static void log_(hd_log_level level, const char *line, void *ctx) {
     runtime_object *self = ctx;
     if (PyThread_get_thread_ident() == self->thread) tell_line(self, level, line);
     else keep_line(self->lines, level, line);
+}
+
+static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
+    runtime_object *self = ctx;
+    if (PyThread_get_thread_ident() !=
+        self->thread) { /* a thread of the library, without the GIL */
+        hd_env_system().wait(fd, deadline_ns, NULL);
+        return;
+    }
+    log_threads(self); /* a wait for a store that cannot be written may have no end */
+    if (self->clock) wait_virtual(self, fd, deadline_ns);
+    else wait_without_gil(fd, deadline_ns);
 }
 
 hd_env clock_env(runtime_object *self) {

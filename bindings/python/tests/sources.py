@@ -34,6 +34,16 @@ MEMBERS = """
         finally:
             await echo(x)
 
+    async def count(self, x):
+        return 0 if x <= 0 else await echo(x) + await self.count(x - 1)
+
+    async def put(self, to, what, times=1):
+        for _ in range(times):
+            to.append(await echo(what))
+
+    def half(self, x, by=2):
+        return (x // by, x % by)
+
     async def sours(self, x):
         async with asyncio.TaskGroup() as group:
             group.create_task(self.sour(x))
@@ -465,7 +475,7 @@ class Sources:
         what = self.random.choice((sour(), f"asyncio.gather({sour()}, {sour()})", f"self.sours({self.random.randint(0, 9)})",
                                    f"asyncio.gather({sour()}, {sour()}, return_exceptions=True)"))
         return ["try:", f"    await asyncio.wait_for({what}, 0.002)", f"except Exception as {caught}:",
-                f"    {name} = {f'len(repr({caught}))' if self.calm else f'repr({caught})'}"]
+                f"    {name} = {f'len(repr({caught}))' if self.calm else f'repr({caught}), repr({caught}.__cause__)'}"]
 
     def part_of(self, number: int) -> list[str]:
         """A method for several at once: it has no state but its own, and raises nothing."""
@@ -490,6 +500,82 @@ class Sources:
                 "    async def slow(self, n):", "        try:", "            await echo(n)", "            await asyncio.sleep(1000)", "        finally:", "            await add(n, n)", ""]
 
     # ---- statements
+
+    def combined(self, depth: int) -> list[str]:
+        """Constructs that meet: what is inside of each is random, too."""
+        name, made = self.random.choice(self.names), self.fresh()
+        number = lambda: self.number(1)  # noqa: E731
+        walrus, self.walrus = self.walrus, False  # it may not stand in the iterable of a comprehension
+        lines = self.random.choice((self.mutated, self.nested, self.formatted, self.starred, self.cleaned, self.matched, self.timed_gather, self.called))(made, number)
+        self.walrus = walrus
+        return [*lines, f"{name} = len(repr({made}))" if self.calm else f"{name} = {made}"]
+
+    def mutated(self, made: str, number: Callable[[], str]) -> list[str]:
+        """Objects with two names, which change while something is awaited."""
+        return self.random.choice((
+            [f"{made}p = {made}q = Point({number()})", f"{made}p.x += {number()}", f"{made}q.y = await echo({made}p.x)", f"{made} = ({made}p.x, {made}q.y, {made}p is {made}q, {made}p == {made}q)"],
+            [f"{made}p = [Point(i) for i in range(3)]", f"for {made}q in {made}p:", f"    {made}q.x *= await add({made}q.x, {number()})", f"{made} = {made}p"],
+            [f"{made} = {made}q = [0]", f"{made}q.append(await echo({number()}))", f"{made}[0] += await add(1, {made}q.append(2) or {number()})", f"{made} += {made}q"],
+            [f"{made}q = {{}}", f"{made} = {{'q': {made}q}}", f"for i in range(3):", f"    {made}q.setdefault(i % 2, []).append(await echo(i + {number()}))"]))
+
+    def nested(self, made: str, number: Callable[[], str]) -> list[str]:
+        """Comprehensions in each other, over what was awaited, and of results."""
+        count = self.random.randint(0, 3)
+        return [f"{made} = " + self.random.choice((
+            f"[[await add(i, j) for j in range(i)] for i in range({count})]", f"[i + j for i in range({count}) for j in await echo([i, {number()}]) if await echo(i + j > 1)]",
+            f"{{word: value for word, value in zip(WORDS, await asyncio.gather(*[add(i) for i in range({count})]))}}", f"sorted({{len(word) + {number()} for word in WORDS}})",
+            f"{{i: {{j: await echo(i) for j in 'ab'}} for i in range({count})}}", f"sum([x for row in [[await echo(i), {number()}] for i in range({count})] for x in row])",
+            f"[y for x in range({count}) if (y := await add(x, {number()})) > 2]", f"(1 < (await echo({count})) <= (await add({number()})) != 3)",
+            f"[(await add(x)) if x % 2 else {number()} for x in [await echo(i) for i in range({count})]]", f"sorted(set(await asyncio.gather(echo({count}), add({count}))) | {{{number()}}}, key=repr)"))]
+
+    def formatted(self, made: str, number: Callable[[], str]) -> list[str]:
+        """Texts of what was computed."""
+        width, value = self.random.randint(0, 9), self.random.choice(("x", "x + 1", "x / 3", "x > 2", "await echo(x)", "[x]"))
+        spec = self.random.choice(("", f":>{width}", f":<{{{width}}}", ":.2f", ":05d", ":+", ":{w}", ":{w}.{w}", ":,", ":%", ":e", ":#x", "!r:^7", "=", ":{await echo(w)}"))
+        text = self.random.choice((f'f"{{{value}{spec}}}|{{w}}"', f"'{{0}}-{{k:>{width}}}'.format(x, k=w)", f"'%d %5.1f %s' % (x, w, x == w)", "'{:>{}}'.format(x, w)", "str(x).zfill(w) + repr(w)"))
+        return [f"{made} = (x := {number()}, w := {width}, {text})"]
+
+    def starred(self, made: str, number: Callable[[], str]) -> list[str]:
+        return [f"{made} = " + self.random.choice((
+            f"await add(*[{number()}, {number()}])", f"await add(*({number()},), **{{'b': {number()}}})", f"await add(**{{'a': {number()}, 'b': await echo(1)}})",
+            f"[*range(3), *(await echo([{number()}])), {number()}]", f"{{**{{'a': {number()}}}, **(await echo({{'a': 2}}))}}", f"max(*[{number()}, {number()}])",
+            f"(lambda_ := [{number()}, *[await echo(2)]])[-1]"))]
+
+    def cleaned(self, made: str, number: Callable[[], str]) -> list[str]:
+        """``finally`` blocks that wait, leave loops, and raise."""
+        leave, error = self.random.choice(("break", "continue", "pass", "raise KeyError(i)", "await fail('OSError')")), self.random.choice(ERRORS)
+        last = self.random.choice(("break", "continue", "pass", f"{made}.append(await echo(i))", "raise ValueError(i)"))
+        inner = ["    try:", f"        {made}.append(await add(i, {number()}))", f"        if i == {self.random.randint(0, 2)}:", f"            {leave}", "    finally:", f"        {made}.append('f')",
+                 f"        if i >= {self.random.randint(0, 3)}:", f"            {last}", f"    {made}.append('end')"]
+        loop = self.random.choice((["for i in range(3):", *inner, "else:", f"    {made}.append('else')"], ["i = 0", "while (i := i + 1) < 4:", *inner, "else:", f"    {made}.append('else')"]))
+        return [f"{made} = []", "try:", *(f"    {line}" for line in loop), f"except ({error}, KeyError, ValueError) as caught:", f"    {made}.append((repr(caught), repr(caught.__cause__)))"]
+
+    def matched(self, made: str, number: Callable[[], str]) -> list[str]:
+        """match in try, of what several have given."""
+        return ["try:", f"    match await asyncio.gather(echo({number()}), pair({self.random.randint(0, 3)}), maybe({self.random.randint(0, 4)}), return_exceptions=True):",
+                f"        case [0 | 1, [_, *{made}], int()]:", "            pass", f"        case [{made}, [1, 2], ValueError(args=[{made}t])]:", f"            {made} = [{made}, {made}t]",
+                f"        case [int() as {made}, *_] if await echo({made} > {self.random.randint(0, 5)}):", f"            {made} += 1", "        case _:", f"            {made} = await echo('none')",
+                "finally:", f"    await echo({self.random.randint(0, 9)})"]
+
+    def timed_gather(self, made: str, number: Callable[[], str]) -> list[str]:
+        """Limits around several at once, near and far."""
+        self.is_ordered, limit = False, self.random.choice(("0.002", "1000", "None"))
+        self.is_cut = True
+        late = self.random.choice(("asyncio.sleep(1000)", "echo(1)", "asyncio.sleep(0.001, 5)"))
+        late = late if limit == "0.002" or "1000" not in late else "echo(1)"  # Python really waits
+        wait = [f"    {made} = await asyncio.wait_for(asyncio.gather(echo(2), {late}), {limit})"] if self.chance(0.6) else \
+            [f"    async with asyncio.timeout({limit}):", f"        {made} = await asyncio.gather(echo(2), {late})"]
+        # The cause of the TimeoutError of asyncio.timeout depends on the release of CPython 3.11.
+        cause = f"    {made} = repr(caught), repr(caught.__cause__)" if len(wait) == 1 else f"    {made} = repr(caught)"
+        return ["try:", *wait, "except TimeoutError as caught:", cause, "finally:", f"    await add({self.random.randint(0, 9)})"]
+
+    def called(self, made: str, number: Callable[[], str]) -> list[str]:
+        """Helper methods with names, defaults, recursion, and objects that they change."""
+        self.has_members = True
+        return self.random.choice((
+            [f"{made} = await self.count({number()} % 5)"], [f"{made} = []", f"await self.put({made}, {number()})", f"await self.put(what=await echo({number()}), to={made}, times=2)"],
+            [f"{made} = [self.half(4), self.half(by=3, x=9), self.half({number()})]"], [f"{made} = await asyncio.gather(self.count(2), self.count(1))", f"{made} = sorted({made})"] if not self.is_ordered else
+            [f"{made} = await self.count(3) + await self.count(x=2)"]))
 
     def block(self, depth: int, count: int = 3) -> list[str]:
         lines: list[str] = []
@@ -517,7 +603,7 @@ class Sources:
             return self.random.choice(simple)()
         kinds = [self.if_, self.if_, self.for_, self.for_, self.while_, self.try_, self.try_, self.match_]
         if self.waits:
-            kinds += [self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks(), lambda _: self.in_order(), lambda _: self.soured()]
+            kinds += [self.combined, self.combined, self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks(), lambda _: self.in_order(), lambda _: self.soured()]
         return self.random.choice(kinds)(depth)
 
     def assign(self) -> list[str]:

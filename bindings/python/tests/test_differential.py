@@ -1,13 +1,15 @@
 """Random workflows on the engine and as Python: the same result or exception, the same calls in the same order.
 
-HEDDLE_SEED=n runs one seed and prints its source; HEDDLE_SOURCES=100000 runs more of them, HD_SEED=n others. A difference is shrunk: lines
-are left out as long as the two still differ."""
+HEDDLE_SEED=n runs one seed and prints its source; HEDDLE_SOURCES=100000 runs more of them, HD_SEED=n others. HEDDLE_LIMIT=n
+gives each run n real seconds. A difference is shrunk: lines are left out as long as the two still differ.
+A source that does not end is a failure, too: without a bound the test would hang."""
 from __future__ import annotations
 
 import asyncio
 import gc
 import logging
 import os
+import signal
 import warnings
 from typing import Any, Optional
 
@@ -21,6 +23,35 @@ COUNT = int(os.environ.get("HEDDLE_SOURCES", "3000"))
 FIRST = int(os.environ.get("HEDDLE_SEED", "0"))
 BEGIN = int(os.environ.get("HD_SEED", "0")) * 1_000_000
 BATCH = 40
+LIMIT = float(os.environ.get("HEDDLE_LIMIT", "30"))
+"""Real seconds for one run of a source; it takes milliseconds."""
+
+
+class Endless(BaseException):
+    """A run has not ended within LIMIT. It is no Exception: sources catch those."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(f"{who} does not end")
+        self.who = who
+
+
+async def bounded(who: str, running: Any, calls: list[Any], limit: float) -> twin.Outcome:
+    """twin.outcome, or Endless: of what waits by the loop, of what never comes back to the loop by a signal. The signal comes
+    again and again, since a ``finally`` of the source may drop the exception."""
+    def interrupt(*_: Any) -> None:
+        raise Endless(who)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, limit * 2 + 2, 0.5)  # later than the loop, on a busy machine as well
+    try:
+        task = asyncio.ensure_future(twin.outcome(running, calls))
+        if not (await asyncio.wait([task], timeout=limit))[0]:
+            task.cancel()
+            await asyncio.wait([task], timeout=limit / 2)
+            raise Endless(who)
+        return task.result()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _is_refused_by_design(outcome: twin.Outcome) -> bool:
@@ -38,12 +69,15 @@ def _refusal(error: heddle.CompileError) -> Optional[str]:
     return None if error.reason in _REFUSED else f"refused: {error.reason}\n{error}"
 
 
-async def compare(store: Any, plain: dict[str, Any], compiled: dict[str, Any], name: str, how: tuple[bool, bool]) -> Optional[str]:
+async def compare(store: Any, plain: dict[str, Any], compiled: dict[str, Any], name: str, how: tuple[bool, bool], limit: float = LIMIT) -> Optional[str]:
     """None: the two cannot be told apart."""
     for names in (plain, compiled):
         names["_tries"].clear()
-    expected = await twin.outcome(plain[name]().run(), plain["_calls"])
-    found = await twin.outcome(store.run(compiled[name]), compiled["_calls"])
+    try:
+        expected = await bounded("Python", plain[name]().run(), plain["_calls"], limit)
+        found = await bounded("heddle", store.run(compiled[name]), compiled["_calls"], limit)
+    except Endless as error:
+        return f"endless: {error}"
     if isinstance(found.error, heddle.CompileError):
         return _refusal(found.error)
     if twin.same(expected, found, *how) or _is_refused_by_design(found):
@@ -51,7 +85,7 @@ async def compare(store: Any, plain: dict[str, Any], compiled: dict[str, Any], n
     return f"Python {expected}\nheddle {found}"
 
 
-async def difference(store: Any, source: str, how: tuple[bool, bool]) -> Optional[str]:
+async def difference(store: Any, source: str, how: tuple[bool, bool], limit: float = LIMIT) -> Optional[str]:
     try:
         plain = twin.module_of(source, twin.PLAIN)
     except SyntaxError:
@@ -61,19 +95,20 @@ async def difference(store: Any, source: str, how: tuple[bool, bool]) -> Optiona
     except heddle.CompileError as error:
         return _refusal(error)
     try:
-        return await compare(store, plain, compiled, "Flow", how)
+        return await compare(store, plain, compiled, "Flow", how, limit)
     finally:
         twin.forget(plain)
         twin.forget(compiled)
 
 
 def _kind(found: Optional[str]) -> str:
-    """Of a difference: a refusal by its reason."""
-    return "" if found is None else found.split(": ", 2)[1].split("\n")[0][-40:] if found.startswith("refused") else "differs"
+    """Of a difference: a refusal by its reason, and who does not end."""
+    return "" if found is None else found.split(": ", 2)[1].split("\n")[0][-40:] if found.startswith(("refused", "endless")) else "differs"
 
 
 async def shrunk(store: Any, source: str, how: tuple[bool, bool]) -> str:
-    """The source without lines that the difference does not need."""
+    """The source without lines that the difference does not need. Without a line (of a limit, of a counter) it may not end any
+    more: that is another difference, found sooner."""
     kind = _kind(await difference(store, source, how))
     lines = source.split("\n")
     size = len(lines) // 2
@@ -81,7 +116,7 @@ async def shrunk(store: Any, source: str, how: tuple[bool, bool]) -> str:
         at = 3
         while at < len(lines):
             shorter = lines[:at] + lines[at + size:]
-            if _kind(await difference(store, "\n".join(shorter), how)) == kind:
+            if _kind(await difference(store, "\n".join(shorter), how, LIMIT / 15)) == kind:
                 lines = shorter
             else:
                 at += size
@@ -112,6 +147,8 @@ async def check_batch(store: Any, texts: dict[int, str], how: dict[int, tuple[bo
         compiled = {}
     for seed, text in texts.items():
         found = await compare(store, plain, compiled, f"Flow{seed}", how[seed]) if compiled else "refused"
+        if found is not None and found.startswith("endless"):
+            raise AssertionError(f"HEDDLE_SEED={seed}\n{text}\n{found}")
         if found is not None:
             await report(store, seed, text.replace(f"Flow{seed}", "Flow"), how[seed])
     for names in (plain, compiled):
@@ -136,3 +173,27 @@ def test_random_workflows_do_what_python_does() -> None:
             asyncio.run(check(range(FIRST, FIRST + 1)))
         else:
             asyncio.run(check(range(BEGIN, BEGIN + COUNT)))
+
+
+async def _ends(source: str, limit: float = 0.2) -> dict[str, str]:
+    """How both end; limit is the engine's."""
+    found = {}
+    async with Store(clock=CLOCK) as store:
+        plain, compiled = twin.module_of(source, twin.PLAIN), twin.module_of(source, heddle)
+        runs = ("Python", lambda: plain["Flow"]().run(), plain["_calls"], 0.2), ("heddle", lambda: store.run(compiled["Flow"]), compiled["_calls"], limit)
+        for who, run, calls, seconds in runs:
+            try:
+                found[who] = (await bounded(who, run(), calls, seconds)).shown()
+            except Endless as error:
+                found[who] = str(error)
+    twin.forget(plain)
+    twin.forget(compiled)
+    return found
+
+
+def test_a_source_that_does_not_end_is_told_and_does_not_hang_the_test() -> None:
+    endless = {"Python": "Python does not end", "heddle": "heddle does not end"}
+    assert asyncio.run(_ends(twin.flow("while True:\n    await echo(1)"))) == endless
+    assert asyncio.run(_ends(twin.flow("await asyncio.sleep(1000)\nreturn 1"), LIMIT)) == {"Python": "Python does not end", "heddle": "returned 1"}
+    spun = twin.flow("while True:\n    try:\n        a = 1\n    except Exception:\n        pass")
+    assert asyncio.run(_ends(spun)) == endless

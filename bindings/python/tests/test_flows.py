@@ -21,6 +21,7 @@ import heddle
 from heddle import WorkflowCancelled, progress
 from heddle.store import Store
 from heddle.testing.lab import CLOCK
+import twin
 from flow import Flow, call, chain, give, sleep, step
 
 
@@ -145,6 +146,54 @@ def test_a_result_that_cannot_cross_is_a_type_error():
     with pytest.raises(TypeError, match=r"object cannot cross into a workflow at value\['f'\]\[0\], in what the action act returned"):
         run(call(act, retry={"attempts": 3}), 1)
     assert len(calls) == 1
+
+
+class Unseen(enum.Enum):
+    A = 1
+
+
+def test_a_key_whose_class_the_workflow_does_not_know_is_named():
+    async def act(x):
+        return {"f": [{Unseen.A: 1}]} if x else {(decimal.Decimal(1), 2)}
+
+    with pytest.raises(TypeError, match="^the result of act cannot be used: a key of a dict or an element of a set is a 'Unseen', which "
+                                        "the workflow cannot compare: if its class is an enum, annotate the action or input with it$"):
+        run(call(act), 1)
+    with pytest.raises(TypeError, match="a key of a dict or an element of a set is a 'tuple', which the workflow cannot compare"):
+        run(call(act), 0)
+
+
+LATE = """
+try:
+    async with asyncio.timeout(0.01):
+        await asyncio.sleep(100)
+except TimeoutError as e:
+    return repr(e.__cause__), e.args
+"""
+
+
+def test_the_timeout_error_of_a_block_has_the_cancelled_error_as_its_cause():
+    """As in later releases of CPython 3.11; 3.11.2 leaves it out."""
+    async def main():
+        async with Store(clock=CLOCK) as store:
+            return (await twin.run_compiled(store, twin.flow(LATE))).value
+
+    assert asyncio.run(main()) == ("CancelledError()", ())
+
+
+KEYS = """
+d = {1: 1, 2: 2}
+return [(k, d.pop(1, 0), d.setdefault(11, k)) for k in d]
+"""
+
+
+def test_a_comprehension_whose_dict_gets_other_keys_is_refused():
+    async def main():
+        async with heddle.open() as store:
+            return (await twin.run_compiled(store, twin.flow(KEYS))).error
+
+    error = asyncio.run(main())
+    assert type(error) is heddle.Unsupported and str(error) == "keys that a loop replaces by others while it runs"
 
 
 def test_a_result_that_contains_itself_is_a_type_error():

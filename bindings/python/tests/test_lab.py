@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import gc
 import os
 import threading
@@ -283,6 +284,8 @@ def test_given_results_and_replaced_actions(heddle_lab):
 def test_an_async_function_replaces_nothing(heddle_lab):
     with pytest.raises(TypeError, match="lab.replace takes a plain function, and plus_one is async"):
         heddle_lab.replace("work", plus_one)
+    with pytest.raises(TypeError, match="lab.replace takes a plain function, and this one is async"):
+        heddle_lab.replace("work", functools.partial(plus_one, 1))
 
 
 def test_killed_everywhere_it_ends_in_the_same_way():
@@ -392,6 +395,29 @@ def test_a_script_for_an_action_that_is_not_there(heddle_lab):
     heddle_lab.fail("akt", ValueError())
     with pytest.raises(ValueError, match="no workflow has an action 'akt'; did you mean 'act'"):
         heddle_lab.run(call(plus_one), 1)
+
+
+@heddle.action
+async def weigh_parcel():
+    return 1
+
+
+@heddle.workflow
+class Weighed(heddle.Workflow):
+    async def run(self):
+        return await weigh_parcel()
+
+
+def test_a_name_that_looks_like_that_of_an_action_is_refused_where_it_is_given(heddle_lab):
+    with pytest.raises(ValueError, match="no workflow has an action 'weigh_parcle'; did you mean 'weigh_parcel'"):
+        heddle_lab.fail("weigh_parcle", ValueError())
+    with pytest.raises(ValueError, match="did you mean 'weigh_parcel'"):
+        heddle_lab.give("weigh_parcl", 1)
+    with pytest.raises(ValueError, match="did you mean 'weigh_parcel'"):
+        heddle_lab.replace("weigh_parcl", lambda: 1)
+    heddle_lab.fail("weigh_parcel", ValueError("no"))
+    with pytest.raises(ValueError, match="^no$"):
+        heddle_lab.run(Weighed)
 
 
 def test_an_attempt_without_heartbeats_runs_once_at_a_time(heddle_lab):

@@ -5,6 +5,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import uuid
 
 import pytest
@@ -199,3 +200,46 @@ def test_worker_processes_serve_a_store_on_a_server(address, tmp_path):
         sys.path.remove(str(tmp_path))
         del sys.modules["shop"]
     assert not list(folder.iterdir())
+
+
+WRITER = """
+import sys, heddle
+store = heddle.open(sys.argv[1])
+store.cell("main/n").set(1)
+store.sync()
+print("ready", flush=True)
+sys.stdin.readline()
+store.cell("main/n").set(2)
+store.sync()
+"""
+
+
+def test_a_program_that_waits_for_a_dropped_database_says_why(address):
+    """The line comes from a thread of the library, while sync waits and no Python code runs."""
+    from urllib.parse import urlsplit, urlunsplit
+
+    def sql(text):
+        subprocess.run(["psql", "-X", "-q", "-d", SERVER, "-c", text], check=True, timeout=60)
+
+    name = f"d{uuid.uuid4().hex[:12]}"
+    sql(f"create database {name}")
+    url = urlunsplit(urlsplit(address)._replace(path="/" + name))
+    process = subprocess.Popen([sys.executable, "-c", WRITER, url], env={**os.environ, "PYTHONPATH": PACKAGE},
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    watch = threading.Timer(60, process.kill)
+    watch.start()
+    try:
+        assert process.stdout.readline() == "ready\n"
+        sql(f"drop database {name} with (force)")
+        process.stdin.write("\n")
+        process.stdin.flush()
+        said = ""
+        while f'database "{name}" does not exist' not in said:
+            line = process.stderr.readline()
+            assert line, said
+            said += line
+        assert process.poll() is None, "it waits for the database"
+    finally:
+        watch.cancel()
+        process.kill()
+        process.communicate()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import os
 import subprocess
@@ -185,8 +186,32 @@ def test_what_looks_like_a_write_and_is_none_is_refused(store):
         asyncio.run(store.transact_async(later))
 
 
+def test_a_computation_may_be_a_partial_of_an_async_function():
+    async def later(by):
+        await asyncio.sleep(0)
+        return by + store.cell("main/x")()
+
+    async def main():
+        store.computed(store.cell("main/y"), name="later")(functools.partial(later, 3))
+        store.cell("main/x").set(4)
+        async for value in store.cell("main/y"):
+            if value is not None:
+                return value
+
+    async def opened():
+        nonlocal store
+        async with heddle.open() as store:
+            return await main()
+
+    store = None
+    assert asyncio.run(opened()) == 7
+
+
 def test_what_nothing_would_await_or_call_is_refused_at_once(store):
     async def later(*_): ...
+
+    class Later:
+        async def __call__(self, *_): ...
 
     cell = store.cell("main/x")
     takers = {"a handler": store.on("main/s"), "a sink": cell.sink, "a channel": store.channel("mail"), "post": store.post,
@@ -194,6 +219,9 @@ def test_what_nothing_would_await_or_call_is_refused_at_once(store):
     for what, take in takers.items():
         with pytest.raises(TypeError, match=f"^{what} takes an ordinary function, and later is async: "):
             take(later)
+        for other in (functools.partial(later, 1), Later()):
+            with pytest.raises(TypeError, match=f"^{what} takes an ordinary function, and this one is async: "):
+                take(other)
     takers |= {"an effect": store.effect, "a computation": store.computed(cell), "a transaction": store.transact}
     for what, take in takers.items():
         with pytest.raises(TypeError, match=f"^{what} takes a function, not 5"):

@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from typing import Any, Optional
 
 import heddle
-from heddle import registry
+from heddle import registry, values
 from heddle.compiler import source
 
 _numbers = itertools.count()
@@ -228,6 +228,8 @@ def forget(names: dict[str, Any]) -> None:
             del place[filename]
     for known in [known for known, compiled in registry._known.items() if compiled.cls.__module__ == name]:
         del registry._known[known]
+    for known in [known for known, cls in values._found.items() if getattr(cls, "__module__", None) == name]:
+        del values._found[known]
 
 
 class Outcome:

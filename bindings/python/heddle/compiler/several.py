@@ -319,9 +319,17 @@ class Several(Awaits):
         """A limit that is over already: nothing is begun."""
         given = ["cmp", limit, "is not", None]
         over = self.skip(["and", given, ["cmp", limit, "<=", 0]], False, node)
-        self.graph.add("RAISE", node, "raise", value=["new", "TimeoutError", []])
-        self.graph.take()
+        self._raise_late(node, ["new", "CancelledError", []])
         self.graph.give(over)
+
+    def _raise_late(self, node: ast.AST, cause: Form) -> None:
+        """TimeoutError, from the CancelledError of what took too long. Its variable is of this way only."""
+        mark = self.mark()
+        error = self.keep(["new", "TimeoutError", []], node)
+        self.graph.do(["assign", cause, ["attr", error, "__cause__"]], node)
+        self.graph.add("RAISE", node, "raise", value=error)
+        self.graph.take()
+        self.forget(mark)
 
     def limited(self, node: ast.AST, inner: Emit, limit: Form, into: Optional[Form], is_task: bool) -> None:
         """Two branches, the thing itself and a sleep; the first that ends cancels the other. `is_task`: the thing is a task of
@@ -372,8 +380,7 @@ class Several(Awaits):
                 ["cmp", ["item", ["name", both], 1], "is", None]]
         branch = self.graph.add("BRANCH", node, "if", when=[late, failed])
         self.graph.behind(branch, "GUARD", 0)
-        self.graph.add("RAISE", node, "raise", value=["new", "TimeoutError", []])
-        self.graph.take()
+        self._raise_late(node, outcome)
         self.graph.behind(branch, "GUARD", 1)
         self.graph.add("RAISE", node, "raise", value=outcome)
         self.graph.take()

@@ -4,7 +4,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures.thread
 import difflib
-import inspect
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from ..progress import leave, line_of
 from ..running import Served
 from ..space import Starter
 from ..store import File, Store
+from ..version import is_async
 
 T = TypeVar("T")
 
@@ -33,6 +33,10 @@ REST_ROUNDS = 5
 
 POOL = concurrent.futures.thread.__file__
 """Where the threads of a pool wait for work."""
+
+
+def _no_action(action: str, near: list[str]) -> str:
+    return f"no workflow has an action {action!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 class Call:
@@ -84,28 +88,42 @@ class Lab:
 
     def fail(self, action: str, error: BaseException, *, times: int = 1, after: int = 0) -> None:
         """The next ``times`` attempts at the action raise ``error``, after ``after`` that go as they go."""
+        self._check_name(action)
         script = self._scripts.setdefault(action, [])
         script += [None] * after + [error] * times
 
     def give(self, action: str, *results: Any) -> None:
         """The next attempts at the action return these, and its function is not called."""
+        self._check_name(action)
         self._scripts.setdefault(action, []).extend((result,) for result in results)
 
     def replace(self, action: str, fn: Callable[..., Any]) -> None:
         """From now on ``fn`` (not async) stands for the action."""
-        if inspect.iscoroutinefunction(fn):
+        if is_async(fn):
             raise TypeError(f"lab.replace takes a plain function, and {getattr(fn, '__name__', 'this one')} is async: write `def`, "
                             "also for an async action")
+        self._check_name(action)
         self._instead[action] = fn
 
     def _check(self, workflow: Any) -> None:
         """The name of an action that is wrong would be a script that nothing plays."""
         compiled = registry.compiled_of(workflow)
-        known = {*self.store._flows_().actions.by_name, *compiled.actions,
-                 *(name for other in (*registry.known(), *compiled.children) for name in other.actions)}
+        known = {*self._known(), *compiled.actions, *(name for child in compiled.children for name in child.actions)}
         for action in {*self._scripts, *self._instead} - known:
             near = difflib.get_close_matches(action, known, 1)
-            raise ValueError(f"no workflow has an action {action!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+            raise ValueError(_no_action(action, near))
+
+    def _check_name(self, action: str) -> None:
+        """The same where the name is given, if it looks like that of an action. Another name may be that of a workflow that is
+        defined later: :meth:`_check` decides."""
+        known = self._known()
+        near = difflib.get_close_matches(action, known, 1)
+        if near and action not in known:
+            raise ValueError(_no_action(action, near))
+
+    def _known(self) -> set[str]:
+        """The actions of all workflows that the program has defined, and those that the store serves."""
+        return {*self.store._flows_().actions.by_name, *(name for compiled in registry.known() for name in compiled.actions)}
 
     def _intercept(self, attempt: Attempt, action: Served, args: Any) -> Optional[tuple[Any]]:
         with self._lock:
