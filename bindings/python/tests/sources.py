@@ -562,7 +562,6 @@ class Sources:
         self.is_ordered, limit = False, self.random.choice(("0.002", "1000", "None"))
         self.is_cut = True
         late = self.random.choice(("asyncio.sleep(1000)", "echo(1)", "asyncio.sleep(0.001, 5)"))
-        late = late if limit == "0.002" or "1000" not in late else "echo(1)"  # Python really waits
         wait = [f"    {made} = await asyncio.wait_for(asyncio.gather(echo(2), {late}), {limit})"] if self.chance(0.6) else \
             [f"    async with asyncio.timeout({limit}):", f"        {made} = await asyncio.gather(echo(2), {late})"]
         # The cause of the TimeoutError of asyncio.timeout depends on the release of CPython 3.11.

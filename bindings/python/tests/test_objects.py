@@ -41,7 +41,7 @@ async def check_one(store: Any, source: str, seed: int, plain: Any, compiled: An
     except heddle.CompileError:
         counts.refused += 1
         return
-    expected = await twin.outcome(plain[f"Flow{seed}"]().run(), plain["_calls"])
+    expected = twin.outcome_of_python(plain[f"Flow{seed}"]().run(), plain["_calls"])
     found = await twin.outcome(store.run(compiled[f"Flow{seed}"]), compiled["_calls"])
     if isinstance(found.error, heddle.Unsupported):
         wrong = "TypeError" in expected.shown() or "AttributeError" in expected.shown()

@@ -10,7 +10,9 @@ import functools
 import itertools
 import linecache
 import re
+import selectors
 import sys
+import time
 import types
 from collections.abc import Coroutine
 from typing import Any, Optional
@@ -262,6 +264,51 @@ async def outcome(running: Any, calls: list[Any]) -> Outcome:
         return Outcome(None, error, list(calls))
 
 
+class Endless(BaseException):
+    """A run has not ended in the real time that it was given. It is no Exception: sources catch those."""
+
+    def __init__(self, who: str) -> None:
+        super().__init__(f"{who} does not end")
+        self.who = who
+
+
+class _Virtual(selectors.DefaultSelector):
+    """Nothing comes from outside, so a wait is over at once, and takes the time that it was to take."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.deadline = time.monotonic() + limit
+
+    def select(self, timeout: Optional[float] = None) -> Any:
+        if timeout is None or time.monotonic() > self.deadline:
+            raise Endless("Python")
+        self.now += timeout
+        return super().select(0)
+
+
+class _VirtualLoop(asyncio.SelectorEventLoop):
+    """Limits and sleeps have the same order on each machine, under each load; a sleep of 1000 seconds takes none."""
+
+    def __init__(self, limit: float) -> None:
+        self._virtual = _Virtual(limit)
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        return self._virtual.now
+
+
+def outcome_of_python(running: Coroutine[Any, Any, Any], calls: list[Any], limit: float = 30) -> Outcome:
+    """As asyncio.run, in virtual time, and also in a program whose loop runs already. Endless after ``limit`` real seconds."""
+    around = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        with asyncio.Runner(loop_factory=lambda: _VirtualLoop(limit)) as runner:
+            return runner.run(outcome(running, calls))
+    finally:
+        asyncio._set_running_loop(around)
+
+
 async def run_compiled(store: Any, source: str, *args: Any, name: str = "Flow") -> Outcome:
     names = module_of(source, heddle)
     try:
@@ -273,7 +320,7 @@ async def run_compiled(store: Any, source: str, *args: Any, name: str = "Flow") 
 async def run_plain(source: str, *args: Any, name: str = "Flow") -> Outcome:
     names = module_of(source, PLAIN)
     try:
-        return await outcome(names[name]().run(*args), names["_calls"])
+        return outcome_of_python(names[name]().run(*args), names["_calls"])
     finally:
         forget(names)
 
