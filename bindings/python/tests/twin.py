@@ -304,7 +304,9 @@ def outcome_of_python(running: Coroutine[Any, Any, Any], calls: list[Any], limit
     asyncio._set_running_loop(None)
     try:
         with asyncio.Runner(loop_factory=lambda: _VirtualLoop(limit)) as runner:
-            return runner.run(outcome(running, calls))
+            found = runner.run(outcome(running, calls))
+        found.calls = list(calls)  # with those of the clean-up of tasks that were left
+        return found
     finally:
         asyncio._set_running_loop(around)
 
