@@ -130,10 +130,10 @@ WORDS = ("a", "bb", "ccc")
 
 
 def _by_value(function: Any) -> Any:
-    """Arguments and results of an action cross by value."""
+    """Arguments and results of an action cross by value, when it begins and when it ends."""
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _Call(function, *copy.deepcopy((args, kwargs)))
+        return _Call(function, args, kwargs)
     return call
 
 
