@@ -55,6 +55,7 @@ static void pg_close(log_store *s) {
     conn_rollback(&mine->conn);
     pg_end_head(s);
     pg_forget_heads(mine);
+    pg_forget_winners(mine);
     pg_listen_close(mine);
     conn_close(&mine->conn);
     hd_env env = s->env;
@@ -103,6 +104,7 @@ static bool pg_is_lost(const log_store *s) {
 
 static void begin(log_store *s, conn_mode mode) {
     pg_of(s)->numbers_known = false;
+    if (mode != CONN_APPEND) pg_forget_winners(pg_of(s));
     conn_begin(conn_of(s), mode);
 }
 

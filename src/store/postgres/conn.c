@@ -473,15 +473,16 @@ void conn_begin(conn *c, conn_mode mode) {
     c->failure = HD_OK;
 }
 
-static bool writes_alone(const conn *c, pg_sql which) {
-    return c->mode == CONN_APPEND &&
-           (which == PG_LOG_APPEND || which == PG_LOG_CONTEND || which == PG_READER_PUT);
+/* What is sent together with an append, and needs no snapshot. */
+static bool stands_alone(const conn *c, pg_sql which) {
+    return c->mode == CONN_APPEND && (which == PG_LOG_APPEND || which == PG_LOG_CONTEND ||
+                                      which == PG_LOG_WINNERS || which == PG_READER_PUT);
 }
 
 hd_status conn_send(conn *c, pg_sql which, const conn_args *args) {
     hd_status status = ensure(c);
     if (!status && (c->queued >= QUEUE_MAX || c->bytes >= QUEUE_BYTES)) status = conn_wait(c);
-    if (!status && c->mode != CONN_FREE && !c->begun && !writes_alone(c, which))
+    if (!status && c->mode != CONN_FREE && !c->begun && !stands_alone(c, which))
         status = send_begin(c);
     return status ? status : send(c, which, args);
 }

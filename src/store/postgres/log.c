@@ -7,21 +7,42 @@
 
 /* ---- log ---------------------------------------------------------------------------------- */
 
-hd_status pg_append(log_store *s, uint64_t row, uint64_t hash, row_text body) {
+void pg_forget_winners(pg_store *s) {
+    s->conn.pq.PQclear(s->winners);
+    s->winners = NULL;
+}
+
+/* Sends the append. If other writers append, too, it also asks for the row that another one may have added instead: the
+ * writer then judges again without a round trip of its own for that row. */
+static hd_status send_append(log_store *s, uint64_t row, uint64_t hash, row_text body) {
     conn *c = conn_of(s);
-    conn_args a = { 0 };
-    assert(c->mode == CONN_APPEND && row);
-    assert(body.length && body.length <= s->text_max + (s->text_max >> 1));
+    conn_args a = { 0 }, winners = { 0 };
     args_number(&a, (int64_t)row);
     args_number(&a, (int64_t)hash);
+    winners = a;
     args_text(&a, body);
     if (s->contended) args_word(&a, c->waits);
     hd_status status = conn_leave_snapshot(c);
     if (!status) status = conn_send(c, s->contended ? PG_LOG_CONTEND : PG_LOG_APPEND, &a);
-    if (!status) status = conn_wait(c);
+    if (!status && s->contended) status = conn_send(c, PG_LOG_WINNERS, &winners);
+    return status ? status : conn_wait(c);
+}
+
+hd_status pg_append(log_store *s, uint64_t row, uint64_t hash, row_text body) {
+    pg_store *mine = pg_of(s);
+    conn *c = &mine->conn;
+    assert(c->mode == CONN_APPEND && row);
+    assert(body.length && body.length <= s->text_max + (s->text_max >> 1));
+    pg_forget_winners(mine);
+    hd_status status = send_append(s, row, hash, body);
     if (status) return status;
-    if (c->affected != 1) return HD_RESYNC; /* another writer was faster */
-    pg_tell(pg_of(s), row);
+    bool stored = s->contended ? rows_of(c, c->results[0]) == 1 : c->affected == 1;
+    if (!stored && s->contended && rows_of(c, c->results[1])) {
+        mine->winners = conn_take(c);
+        mine->winners_after = row - 1;
+    }
+    if (!stored) return HD_RESYNC; /* another writer was faster */
+    pg_tell(mine, row);
     return HD_OK;
 }
 
@@ -57,27 +78,50 @@ static void take_numbers(pg_store *s, const PGresult *r) {
     s->numbers_known = true;
 }
 
-/* Whether the statement may have left rows out. */
-static bool is_full_portion(const conn *c, const PGresult *r) {
+/* The winners that the last append has told of, if they are the rows after `after`. */
+static PGresult *take_winners(pg_store *s, uint64_t after) {
+    PGresult *r = after == s->winners_after ? s->winners : NULL;
+    if (r) s->winners = NULL;
+    if (!r) return NULL;
+    assert(!s->numbers_known);
+    for (int i = LOG_CHECKPOINT; i <= LOG_KEPT; i++)
+        s->number_there[i] = log_number_of(number_at(&s->conn, r, 0, 3 + i), &s->numbers[i]);
+    s->numbers_known = true;
+    return r;
+}
+
+/* Whether a statement that gives `most` rows may have left rows out. */
+static bool is_full_portion(const conn *c, const PGresult *r, int most) {
     size_t bytes = 0;
     int rows = rows_of(c, r);
     for (int i = 0; i < rows; i++) bytes += text_at(c, r, i, 2).length;
-    return rows >= PG_LOG_ROWS || bytes >= PG_LOG_BYTES;
+    return rows >= most || bytes >= PG_LOG_BYTES;
+}
+
+/* Asks for one portion; NULL: *status says why there is none. */
+static PGresult *ask_for_portion(pg_store *s, uint64_t after, hd_status *status) {
+    conn *c = &s->conn;
+    conn_args a = { 0 };
+    bool numbers = !s->numbers_known && c->mode != CONN_FREE;
+    args_number(&a, (int64_t)after);
+    *status = send_numbers(s);
+    if (!*status) *status = conn_ask(c, PG_LOG_AFTER, &a);
+    if (*status) return NULL;
+    PGresult *r = conn_take(c);
+    if (numbers && c->count) take_numbers(s, c->results[c->count - 1]);
+    return r;
 }
 
 /* One portion; *more: there may be another. */
 static hd_status read_portion(pg_store *s, uint64_t *after, log_text_fn fn, void *ctx, bool *more) {
     conn *c = &s->conn;
-    conn_args a = { 0 };
-    bool numbers = !s->numbers_known && c->mode != CONN_FREE;
-    args_number(&a, (int64_t)*after);
-    hd_status status = send_numbers(s);
-    if (!status) status = conn_ask(c, PG_LOG_AFTER, &a);
-    if (status) return status;
-    PGresult *r = conn_take(c);
-    if (numbers && c->count) take_numbers(s, c->results[c->count - 1]);
+    hd_status status = HD_OK;
+    PGresult *r = take_winners(s, *after);
+    int most = r ? PG_WINNERS : PG_LOG_ROWS;
+    if (!r) r = ask_for_portion(s, *after, &status);
+    if (!r) return status;
     bool stop = false;
-    *more = is_full_portion(c, r);
+    *more = is_full_portion(c, r, most);
     status = tell_texts(c, r, fn, ctx, after, &stop);
     *more = *more && !stop && !status;
     c->pq.PQclear(r);

@@ -35,6 +35,14 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                          "$1 - 1 and " SOFTLY " for key share on conflict (row) do nothing"
                          " returning set_config('synchronous_commit', $4, true)",
                          "nntt" },
+    /* Sent behind it: if the row was another writer's, that row and those after it, with the numbers. The writer has
+     * to read them before it judges again. */
+    [PG_LOG_WINNERS] = { "select row, hash, body,"
+                         " coalesce((select number from meta where key = 'checkpoint'), -1),"
+                         " coalesce((select number from meta where key = 'kept'), -1)"
+                         " from log where row >= $1 and (row > $1 or hash <> $2)"
+                         " order by row limit " NUMBER(PG_WINNERS),
+                         "nn" },
     /* About a slice of a checkpoint, but at least one row. */
     [PG_LOG_AFTER] = { "select row, hash, body from (select row, hash, body,"
                        " sum(octet_length(body)) over (order by row) - octet_length(body) as before"

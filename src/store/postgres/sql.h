@@ -18,6 +18,7 @@ typedef enum pg_sql {
     PG_NOTIFY,
     PG_LOG_APPEND,
     PG_LOG_CONTEND,
+    PG_LOG_WINNERS,
     PG_LOG_AFTER,
     PG_LOG_ROW,
     PG_LOG_PRUNE,
@@ -78,9 +79,11 @@ extern const pg_statement pg_statements[PG_SQL_COUNT_];
 /* Whether it looks at more of the store the larger that is: then its answer may take long. */
 extern const bool pg_is_slow[PG_SQL_COUNT_];
 
-/* How many rows a listing fetches at once; how many rows of the log, and how many bytes before the last one. */
+/* How many rows a listing fetches at once; how many rows of the log, and how many bytes before the last one; how many
+ * rows an append that was refused tells of. */
 #define PG_PORTION   500
 #define PG_LOG_ROWS  256
 #define PG_LOG_BYTES 1048576
+#define PG_WINNERS   4
 
 #endif

@@ -36,7 +36,11 @@ typedef struct pg_store {
     bool numbers_known;
     uint64_t numbers[LOG_NUMBERS_];
     bool number_there[LOG_NUMBERS_];
-    PGresult *head; /* between read_head and end_head, unless it is from the cache */
+    /* The writing connection: rows of the writers that were faster than the last append, with the numbers. The next
+     * attempt to append takes them; whatever else comes first drops them. NULL: none. */
+    PGresult *winners;
+    uint64_t winners_after; /* the row before them */
+    PGresult *head;         /* between read_head and end_head, unless it is from the cache */
     head_cache cache;
     int64_t doc_next, doc_end; /* numbers for new head rows that were taken from the store */
     /* The writing connection: rows that others were told of. */
@@ -58,6 +62,7 @@ hd_status pg_schema_check(conn *c, bool create, bool writes, hd_error *error);
 /* ---- log, meta, space (log.c) */
 
 hd_status pg_append(log_store *s, uint64_t row, uint64_t hash, row_text body);
+void pg_forget_winners(pg_store *s);
 hd_status pg_read_after(log_store *s, uint64_t after, log_text_fn fn, void *ctx);
 hd_status pg_read_row(log_store *s, uint64_t row, log_text_fn fn, void *ctx);
 hd_status pg_row_ends(log_store *s, uint64_t *first, uint64_t *last);
