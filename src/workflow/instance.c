@@ -102,6 +102,7 @@ void activation_own_all(activation *a) {
         if (a->vars->slots.items[v].kind != EV_UNBOUND) a->vars->changed.items[v] = 1;
 }
 
+/* Ends the fan-out if no strand waits for it and no branch of it is open. True: it has ended now. */
 static bool fan_ends(fan *f) {
     if (f->waiter || f->open || f->ended) return false;
     f->ended = true;
@@ -109,8 +110,8 @@ static bool fan_ends(fan *f) {
     return true;
 }
 
-/* One user less; without any it has ended, and its caller has one less, too. With the last branch of a fan-out that
- * nothing waits for the fan-out ends, which is a user of the same caller. */
+/* The activation has one user less. Without users it ends, and is a user of its caller no more. If it was the last open
+ * branch of a fan-out that no strand waits for, the fan-out ends, too, which is another user of the same caller. */
 static void release(activation *a) {
     while (a) {
         assert(a->users && !a->ended);
@@ -236,7 +237,7 @@ bool fan_keep(fan *f, uint32_t index, ev result, bool failed) {
     const plan_node *all = activation_function(f->a)->nodes, *head = &all[f->node];
     bool lowest = head->here || all[head->pair].mode == BARRIER_ORDERED;
     if (failed && (f->failed == PLAN_NONE || (lowest && index < f->failed))) f->failed = index;
-    if (!f->waiter) return true; /* nothing hears of it any more */
+    if (!f->waiter) return true; /* no strand waits for the result */
     if (!dict_set(in->w, f->results.dict, ev_int(index), result)) return false;
     return vec_push(in->env, &f->arrived, index);
 }

@@ -136,7 +136,7 @@ typedef struct strand {
     bool back;       /* it has come along a BACK edge; while it walks */
     bool failed;     /* its branch has raised; while it walks, at the BARRIER */
     bool cancelled;  /* CancelledError has been raised in it: it cleans up */
-    bool ends;       /* while unwind.c ends strands: this is one of them */
+    bool ends;       /* set only within end_others() of unwind.c: it is about to end */
     list_node news;  /* in instance.news.strands: it has changed */
     bool off_queues; /* while it is news: the engine has taken it out of its queues */
     bool stored;
@@ -156,13 +156,13 @@ typedef struct fan {
     uint32_t number;
     uint32_t node;  /* FAN_HEAD, in the function of `a` */
     activation *a;  /* in which it was begun */
-    strand *waiter; /* stands at the FAN_HEAD; NULL: it waits no longer, the branches go on alone */
+    strand *waiter; /* stands at the FAN_HEAD; NULL: no strand waits, the branches are leftovers */
     uint32_t open;  /* activations of branches that have not ended */
     ev items; /* a tuple of the elements, referenced; EV_UNBOUND: one branch for each ELEM edge */
     uint32_t total, begun, done;
     ev results; /* a dict from index to result or exception; referenced */
-    uint32_t
-        failed; /* the branch that failed first; for "ordered" and plan_node.here, the lowest that failed; PLAN_NONE: none */
+    /* The branch that failed first; for "ordered" and plan_node.here the lowest that failed. PLAN_NONE: none has. */
+    uint32_t failed;
     bool cancelled; /* branches are being cancelled, and no more are begun */
     bool beginning; /* walk.c begins branches of it now */
     list_node news; /* in instance.news.fans: it has changed */
@@ -189,8 +189,8 @@ typedef struct instance {
     instance_status status;
     bool cancelling;
     bool cancelling_stored; /* the document says so */
-    /* How the first function has ended, with `result`; INSTANCE_RUNNING: it has not. Until the instance is over, the
-     * strands that are left clean up. */
+    /* The status that the instance will have, because its first function has ended with `result`; INSTANCE_RUNNING: it
+     * has not ended. Until the instance is over, the strands that are left clean up. */
     instance_status ending;
     bool ending_stored;       /* the document says so */
     bool result_stored;       /* the document has the result or the error */
@@ -213,7 +213,7 @@ typedef struct instance {
     ev result; /* of the first function, or the exception that has left it; referenced. EV_UNBOUND if it was loaded */
     hd_value outcome;      /* `result` as it is stored, owned; absent: not encoded yet */
     VEC(strand *) walking; /* the work list */
-    uint32_t walked;       /* so many at the front of the list have had their turn */
+    uint32_t walked;       /* strands at the front of `walking` that have had their turn */
     strand *runs;     /* the strand that runs, not in the list; NULL: the list has the next one */
     uint32_t objects; /* the highest number that an object has */
     VEC(uint32_t) freed;        /* numbers of objects that are gone and still stored */
@@ -244,10 +244,10 @@ void instance_enter(instance *in);
 hd_status instance_leave(instance *in);
 /* Drops the changes, once they are stored. */
 void instance_forget_changes(instance *in);
-/* The first function has ended, with this result or exception. Only the first call counts. */
+/* The first function has ended, with this result or exception. Further calls change nothing. */
 void instance_conclude(instance *in, instance_status status, ev result);
-/* The instance is over: every strand ends. What the first function has ended with counts; if it has not ended, this
- * result or exception does. */
+/* The instance is over: every strand ends. If the first function has ended (instance_conclude), what it has returned or
+ * raised is the instance's outcome, and `status` and `result` are not used; else these are. */
 void instance_end(instance *in, instance_status status, ev result);
 /* The result or exception as it is stored; it lives as long as the instance or the pool. Absent: no memory. */
 hd_value instance_outcome(instance *in, hd_pool *pool);
@@ -277,7 +277,7 @@ void activation_own_all(activation *a);
 /* A fan-out that the strand begins and waits for; and one that nothing waits for yet. */
 fan *instance_fan(instance *in, strand *waiter);
 fan *instance_fan_at(instance *in, activation *a, uint32_t node);
-/* The strand waits for it no longer. Branches in which other strands were left stay until those have ended. */
+/* The waiter waits no longer. The fan-out ends now, or, if strands are left in its branches, with the last of them. */
 void instance_leave_fan(fan *f);
 /* Keeps a branch's outcome until all have one. */
 bool fan_keep(fan *f, uint32_t index, ev outcome, bool failed);

@@ -247,7 +247,9 @@ static void settle_in(live *l) {
     else step_queue(l);
 }
 
-/* An instance that cannot be read is not run again and again: it is marked, and left as it is. */
+/* An instance that cannot be read or stored is not run again and again: its document gets the status "stalled" and the
+ * error, and stays as it is otherwise. HD_KIND: the program has made a value that cannot be stored (Unsupported); all
+ * other failures are not the program's (SystemError). */
 static void write_off(live *l, const hd_error *error) {
     hd_engine *e = l->e;
     hd_tx *tx;
@@ -340,7 +342,7 @@ static hd_status rerun_at(live *l, hd_value doc, const char *id) {
     return status ? status : step_deliver(l);
 }
 
-/* A run from the beginning begins as the first one did: signals were answers to that. */
+/* Signals that are left were sent to the last run: a run from the beginning drops them. */
 static hd_status rerun_all(live *l, hd_value doc) {
     l->mail_changed = hd_value_exists(hd_value_at(doc, "signals"));
     return start_walk(l, doc, NULL);
@@ -530,7 +532,8 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
     return status;
 }
 
-/* Signals that no step has taken stay with an instance that may go on at a node, as its variables do. */
+/* An instance that is done drops signals that no step has taken. One that has failed, was cancelled or stalled keeps
+ * them, as it keeps its variables: it may be run again from a node. */
 static hd_status write_mail(hd_tx *tx, live *l, const doc_writer *out) {
     static const char *const path[] = { "signals" };
     hd_pool *pool = hd_tx_pool(tx);
@@ -840,7 +843,7 @@ static void lose_all(hd_engine *e, flight *f) {
     lose_changed(e, false);
 }
 
-/* The others must not wait for ever because of one. */
+/* Instances share commits: those that can be stored must not wait for ever because of one that cannot. */
 static void drop_unfit(live *l) {
     live_vec *changed = &l->e->changed;
     uint32_t i = 0;
@@ -848,7 +851,8 @@ static void drop_unfit(live *l) {
     while (changed->items[i] != l) i++;
     vec_swap_remove(changed, i);
     l->changed = false;
-    drop(l, HD_KIND, "it has a value that cannot be stored, as an exception that contains itself");
+    drop(l, HD_KIND,
+         "it has a value that cannot be stored, such as an exception that contains itself");
 }
 
 static flight *free_flight(hd_engine *e) {

@@ -182,7 +182,7 @@ static hd_status make_branch(loader *l, fan *f, uint32_t index, activation **out
     hd_value stored =
         hd_value_at(hd_value_at(hd_value_at(hd_value_at(l->doc, "fans"), number), "branches"), key);
     if (!status && hd_value_exists(stored)) status = load_activation(l, *out, stored);
-    /* One that has its result is there for the branches that it has left. */
+    /* A branch that has its result is loaded only because leftovers of its own fan-outs are below it. */
     if (!dict_find(l->in->w, f->results.dict, ev_int(index))) f->begun++;
     return status;
 }
@@ -407,7 +407,7 @@ hd_status instance_load_last(instance *in, hd_value document, hd_error *error) {
     return status ? status : left;
 }
 
-/* The first function has ended, and what was left cleans up. */
+/* If the document has `ending`, the first function has ended, and the strands that are loaded clean up. */
 static void load_ending(instance *in, hd_value document) {
     const char *name = hd_value_as_text(hd_value_at(document, "ending"), "");
     instance_status i = INSTANCE_DONE;

@@ -475,8 +475,8 @@ static void save_over(saver *s) {
     instance_forget_changes(in);
 }
 
-/* What the first function has ended with, as soon as it is known: the strands that are left may clean up for long, and
- * the instance may be loaded meanwhile. */
+/* Stores the result or the error of the first function as soon as that has ended, once: the strands that are left may
+ * clean up for long, and the instance may be loaded meanwhile. `ending` is in the document until it is over. */
 static void save_ending(saver *s) {
     instance *in = s->in;
     bool done = in->ending == INSTANCE_DONE, is_due = !instance_is_over(in);

@@ -1,13 +1,15 @@
 /* unwind.c -- what an exception does.
  *
- * An exception is raised in a strand. The HANDLER that the strand's node names is asked first; if it has
- * no clause for the exception's class, the HANDLER that this one names, and so on to the end of the
- * function. There the activation ends: its other strands end with it, and the CALL above raises the exception. Branches
- * that nothing waits for are no part of that: they go on until the first function has ended, and are cancelled then.
+ * An exception is raised in a strand. The HANDLER that the strand's node names is asked first; if it has no clause for
+ * the exception's class, the HANDLER that this one names, and so on to the end of the function. There the activation
+ * ends: its other strands end with it, and the CALL above raises the exception.
  *
- * Cancelling is raising CancelledError where a strand waits. A strand that waits for branches is left
- * alone: its branches are cancelled, and when they have ended it raises in its turn. So clean-up (what
- * `finally` compiles to) runs innermost first, and may itself wait. */
+ * A branch that no strand waits for any more (a leftover) does not end with the activation around it: it goes on until
+ * the first function has ended, and is cancelled then.
+ *
+ * Cancelling is raising CancelledError where a strand waits. A strand that waits for branches is left alone: its
+ * branches are cancelled, and when they have ended it raises in its turn. So clean-up (what `finally` compiles to) runs
+ * innermost first, and may itself wait. */
 #include "workflow/unwind.h"
 
 #include "expr/dict.h"
@@ -65,14 +67,14 @@ static bool find_handler(strand *s, ev exception, bool *taken) {
 
 /* ---- leaving functions */
 
-/* Whether a strand in this activation is part of what goes on in the outer one; not in a branch that nothing waits for. */
+/* Whether `a` ends with `outer`: it is `outer` itself or below it, and no branch between the two is a leftover. */
 static bool is_part_of(const activation *a, const activation *outer) {
     while (a && a != outer && !(a->fan && !a->fan->waiter)) a = a->caller;
     return a == outer;
 }
 
-/* Ends all strands in the activation and below it, except this one. They raise no exception. All are found before the
- * first ends: without the strand that waits for it a branch is no part of the activation. */
+/* Ends all strands in the activation and below it, except `except` and those of leftovers. They raise no exception. All
+ * are found before the first one ends: when a strand that waits for branches ends, its branches become leftovers. */
 static void end_others(activation *f, const strand *except) {
     assert(f->users && !f->ended);
     if (f->users == 1) return; /* this strand alone */
@@ -96,8 +98,9 @@ static void fail(strand *s, ev exception) {
     instance_end_strand(s);
 }
 
-/* The exception leaves the function: the strand goes back to the CALL, which raises it there. False: the function was
- * not called by another one. */
+/* The exception leaves the function: the strand goes back to the CALL, which raises it there. False: there is no CALL,
+ * since the activation is that of the first function or of a branch. In the first function other strands do not end
+ * here: they are cancelled with the leftovers. */
 static bool leave(strand *s) {
     activation *a = s->a;
     if (a->caller) end_others(a, s);
@@ -202,14 +205,15 @@ static bool cancel_strand(strand *s) {
     return !ev_failed(exception) && unwind(s, exception);
 }
 
-/* Whether what goes on in a branch of the fan-out, NULL: in the first function, waits for this activation. */
+/* Whether `a` is in or below a branch of the fan-out `by`, or, if `by` is NULL, in or below the first function, and no
+ * branch between the two is a leftover. */
 static bool is_waited_for(const activation *a, const fan *by) {
     while (a && !(a->fan && (a->fan == by || !a->fan->waiter))) a = a->caller;
     return a ? a->fan == by : !by;
 }
 
-/* Cancels the strands that a branch of the fan-out, or without one the first function, waits for; `left_too`: all
- * strands. Raising may begin and end strands, so they are listed first. */
+/* Cancels the strands for which is_waited_for(by) holds; `left_too`: all strands of the instance. Raising may begin and
+ * end strands, so they are listed first. */
 static bool cancel_all(instance *in, const fan *by, bool left_too) {
     VEC(strand *) all = { 0 };
     bool ok = true;
@@ -238,6 +242,8 @@ bool unwind_leftovers(instance *in) {
 
 /* ---- the end */
 
+/* If the first function has ended, the instance ends with what that has returned or raised (instance_end takes
+ * in->ending); else it has stalled. */
 void unwind_if_over(instance *in) {
     assert(in->strand_count >= in->fan_count && !instance_is_over(in));
     if (in->strand_count > in->fan_count) return;

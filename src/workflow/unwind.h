@@ -22,7 +22,8 @@ bool unwind_cancel(instance *in);
 /* When the first function has ended: raises CancelledError, once, in the strands that are left, as asyncio.run does in
  * tasks. */
 bool unwind_leftovers(instance *in);
-/* Ends an instance that waits for nothing: its first function has ended, or it has stalled (W3). */
+/* Ends the instance if no strand is left, or all that are left wait for branches. Its first function has ended then, or
+ * it has stalled (W3). */
 void unwind_if_over(instance *in);
 
 #endif
