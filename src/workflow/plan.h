@@ -145,7 +145,7 @@ typedef struct plan_node {
      * nested, the other branches begin in the order of these numbers. */
     uint32_t here;
     bool
-        now; /* FAN_HEAD that a branch of another fan begins with: its branches begin in place of that branch */
+        now; /* FAN_HEAD with which a branch of another fan begins: its branches begin in place of that branch */
     barrier_mode mode;
     plan_retry retry;
     code *limit_key;     /* ACTION: steps with the same key ...; NULL: no limit */

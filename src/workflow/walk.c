@@ -79,7 +79,7 @@ static bool run_ready(instance *in, uint64_t last) {
             ok = branch_over(s);
             continue;
         }
-        /* An empty CALC stands where a task lets the ones that are ready go first. */
+        /* A CALC without statements lets the strands that are ready go on before this one. */
         bool yields = strand_node(s)->kind == NODE_CALC && !strand_node(s)->code;
         instance_note(in, JOURNAL_NODES, JOURNAL_RUN, s);
         ok = in->counts.nodes++ < last ? run_node(s) : give_up(in, s);
@@ -253,8 +253,8 @@ static bool loop_begin(strand *s, ev over) {
 
 typedef enum turn { TURN_NEXT, TURN_OVER, TURN_RAISED } turn;
 
-/* What a loop over a dict, a set or a view of a dict has at this key. CPython would go on with what the body has put in
- * the place of keys that it has removed. */
+/* What a loop over a dict, a set or a view of a dict has at this key. If the body has removed the key (and added
+ * another one, since the size is the same), CPython might visit the new one: that is not imitated, but refused. */
 static ev element_at(world *w, ev source, ev key) {
     const dict *d = source.kind == EV_VIEW ? source.view->of.dict : source.dict;
     const dict_entry *e = dict_find(w, d, key);
@@ -263,6 +263,7 @@ static ev element_at(world *w, ev source, ev key) {
     return e ? view_item(w, source.kind == EV_VIEW ? source.view->what : VIEW_KEYS, e) : ev_fail();
 }
 
+/* If a key is gone at the end, the body has replaced it by another one, which CPython might have visited. */
 static turn end_of_loop(world *w, const loop_state *l) {
     for (uint32_t i = 0; l->source.kind != EV_UNBOUND && i < l->over.list->count; i++)
         if (ev_failed(element_at(w, l->source, l->over.list->items[i]))) return TURN_RAISED;
@@ -335,14 +336,16 @@ static const plan_node *fan_barrier(const fan *f) {
     return &activation_function(f->a)->nodes[fan_node(f)->pair];
 }
 
+/* Whether a branch of `f` begins before `other`, a branch of a fan around `f` with a higher number (plan_node.here). */
 static bool is_before(const fan *f, const strand *other) {
     const fan *outer = other->a->fan;
     return outer && other->node != fan_node(outer)->pair &&
            fan_node(outer)->here > fan_node(f)->here && activation_is_of(f->a, outer);
 }
 
-/* Tasks that begin together begin in the order in which they were made, but the fan of the one that is awaited last is
- * around the others: those that it has put into the list go behind this one. */
+/* Tasks begin in the order in which they were created, which is that of the numbers plan_node.here. The fan of the task
+ * that is awaited last is the outermost one, and may have put its branches into the list already: the branch of `f`
+ * that was put there last moves before those. */
 static void put_in_order(fan *f) {
     const instance *in = f->a->in;
     uint32_t i = in->walking.count;
@@ -354,7 +357,7 @@ static void put_in_order(fan *f) {
     }
 }
 
-/* Moves what was put into the list since it had `from` strands before those that stand at `*to`. */
+/* Moves the strands that stand in the list from index `from` on to index `*to`, and `*to` behind them. */
 static void move_before(instance *in, uint32_t *to, uint32_t from) {
     strand **all = in->walking.items;
     assert(*to <= from && from <= in->walking.count);
@@ -391,7 +394,8 @@ static bool enter_branch(fan *f, strand *s, uint32_t edge, uint32_t *nested) {
     return ok;
 }
 
-/* `nested`: where the branches of this fan that have been begun with it stand in the list. */
+/* `nested`: the index in the list at which the branches of this fan begin. Branches of a FAN_HEAD with `now` go there,
+ * before them. */
 static bool begin_branch(fan *f, uint32_t *nested) {
     assert(!f->ended && !f->cancelled && f->waiter && f->begun < f->total);
     instance *in = f->a->in;
@@ -528,7 +532,8 @@ static ev fan_raises(fan *f) {
     return cancelled ? exc_new(w, CLASS_CancelledError, w->empty_tuple) : ev_unbound();
 }
 
-/* A loop has done what came before the element that failed: so the target gets these results, then it raises. */
+/* For "ordered", which stands for a loop: the loop would have done everything before the element that failed. So the
+ * target gets these results first, then the exception is raised. */
 static bool raise_after(strand *s, const plan_node *barrier, ev results, ev exception) {
     bool raised;
     world_ref(exception);
@@ -555,7 +560,8 @@ static bool fan_over(fan *f) {
     return finish(s, all);
 }
 
-/* What the end of a branch brings about. The strand that waits goes on in place of one that ran its own code. */
+/* What the end of a branch brings about. If the branch was code of the waiting strand itself (plan_node.here), that
+ * strand runs on in its place. */
 static bool branch_over(strand *s) {
     fan *f = s->a->fan;
     uint32_t index = s->a->index;
