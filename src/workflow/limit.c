@@ -2,10 +2,10 @@
  *
  * A step with a limit enters its queue when fewer than its `most` of its key are there or with a worker; else it waits
  * here, in the order in which it would have been begun. It leaves when its claim ends, or it is withdrawn; then the
- * next one enters. Steps of one key may differ in `most`: each enters by its own. No step passes one that waits before
- * it; otherwise steps with a high `most` could keep one with a low `most` waiting for ever. A key that no step has is
- * forgotten. A key has one limit in the whole space: where several engines run its shards, share.c divides the limit
- * among them. */
+ * next one enters. Steps of one key may differ in `most`: each is let in by its own. No step passes one that waits
+ * before it; otherwise steps with a high `most` could keep one with a low `most` waiting for ever. A key that no step
+ * has is forgotten. Limits hold in the whole space: where several engines run its shards, share.c divides the slots of
+ * a key among them. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -48,7 +48,8 @@ share *limit_share(const hd_engine *e, uint32_t hash, place_id doc) {
 
 void limit_forget_unused(hd_engine *e, limit *l) {
     if (l->held || binheap_count(&l->waiting)) return;
-    if (l->share.slots || l->share.wants || l->share.ask) return; /* until they are given back */
+    if (l->share.slots || l->share.wants || l->share.ask)
+        return; /* share.c gives them back first */
     uint32_t index = 0, last = e->limits.count - 1;
     while (e->limits.items[index] != l) index++;
     table_remove(&e->by_key, hash_key(l->key), index);
@@ -65,7 +66,7 @@ void limit_admit(hd_engine *e, limit *l) {
         uint64_t rank = s->ready.key;
         assert(s->limited_by == l && s->state == STRAND_READY && !s->queue);
         if (task_push_admitted(e, s, rank)) {
-            (void)binheap_push(&l->waiting, &s->ready, rank); /* it has just made room */
+            (void)binheap_push(&l->waiting, &s->ready, rank); /* has room: it was popped just now */
             e->limits_stuck = true;
             engine_starve(e, HD_NOMEM);
             return;

@@ -8,14 +8,14 @@
  *     { "of": "...", "engines": { "<session>": { (as in a lease), "slots": 2, "wants": true } } }
  *
  * An engine begins no more steps than it has slots. It takes slots by a commit that claims the document, so that there
- * are never more than the bound has; it gives those back that it does not need. One that finds none says that it
+ * are never more than the bound has; it gives those back that it does not need. An engine that finds none says that it
  * *wants* some. Engines that have more than an even part then give a slot away each time a step ends. The slots of a
- * process that has ended are taken by those that wait. With one shard there is no document, and all slots are the
+ * process that has ended are taken by the engines that wait. With one shard there is no document, and all slots are the
  * engine's own.
  *
  * Cost: a commit before the first step of a bound begins, and one after the last has ended; while engines compete, two
- * for each step. A pump reads the documents of those shares only whose needs have changed, or that are due; it goes
- * through the list of all shares that wait to see which are. */
+ * for each step. A pump reads the documents of those shares only whose needs have changed, or whose time to look again
+ * has come (look_ns); to find the latter it goes through all shares that wait. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -23,8 +23,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LOOK_NS  UINT64_C(1000000000) /* one that waits asks so often whether the others live */
-#define YIELD_NS UINT64_C(100000000)  /* what was given away is not taken back for so long */
+#define LOOK_NS  UINT64_C(1000000000) /* how often an engine that waits asks whether others live */
+#define YIELD_NS UINT64_C(100000000)  /* how long slots that were given away are not taken back */
 #define RETRY_NS UINT64_C(10000000)   /* the document could not be read or written */
 
 typedef struct share_ask {
@@ -114,10 +114,10 @@ uint64_t share_deadline(const hd_engine *e) {
 typedef struct parties {
     hd_value others; /* their entries */
     uint32_t taken;  /* slots that they have */
-    uint32_t rivals; /* of them, those that wait */
-    uint32_t mine;
-    bool wants; /* that is said of this engine */
-    bool left;  /* one of them has ended */
+    uint32_t rivals; /* how many of them want slots */
+    uint32_t mine;   /* slots of this engine */
+    bool wants;      /* the document says that this engine wants some */
+    bool left;       /* one of the others has ended; its entry is not among `others` */
 } parties;
 
 static uint32_t slots_in(hd_value entry) {
@@ -129,7 +129,7 @@ static bool wants_in(hd_value entry) {
     return hd_value_as_bool(hd_value_at(entry, "wants"), false);
 }
 
-/* `check`: those that do not live any more have no slots. */
+/* `check`: asks which of the others live, and leaves out those that do not. */
 static hd_status read_parties(hd_engine *e, hd_pool *pool, hd_value doc, bool check, parties *out) {
     char ours[SESSION_TEXT];
     session_text(e->rt->r.session, ours);
@@ -153,8 +153,8 @@ static hd_status read_parties(hd_engine *e, hd_pool *pool, hd_value doc, bool ch
     return hd_value_status(out->others);
 }
 
-/* How many slots the engine is to have. While other engines wait it takes its even part of the bound at most, or one
- * slot if it has that already. */
+/* How many slots the engine is to have. While other engines wait, it takes no more than bring it to its even part of
+ * the bound; if it has that already, one more. */
 static uint32_t target_of(const hd_engine *e, const share *s, need n, const parties *p) {
     uint32_t mine = s->slots - s->giving, want = wanted(n);
     uint32_t free = n.most > p->taken + mine ? n.most - p->taken - mine : 0;
@@ -221,7 +221,7 @@ static void told(hd_status status, void *ctx) {
     else if (said.s) note_verdict(e, said.s, &said, status);
 }
 
-/* From here on no step uses what the commit gives. The transaction is ended in any case. */
+/* From here on no step uses the slots that the commit gives away. The transaction is ended in any case. */
 static hd_status ask(hd_engine *e, hd_tx *tx, share *s, const parties *p, share_ask wish) {
     share_ask *a = env_new_copy(e->env, &wish, sizeof wish);
     hd_status status = a ? write_doc(e, tx, s, p, a) : HD_NOMEM;
@@ -241,7 +241,7 @@ static hd_status ask(hd_engine *e, hd_tx *tx, share *s, const parties *p, share_
 
 /* ---- in each pump */
 
-/* It has what it needs, and nothing is asked of it. */
+/* The share has the slots that it needs, gives none away, and its document has not changed. */
 static bool is_content(const share *s, need n) {
     return wanted(n) == s->slots && !s->giving && !s->wants && !s->heard;
 }
@@ -258,7 +258,7 @@ static hd_status tend_in(hd_engine *e, hd_tx *tx, share *s, bool check) {
     s->rivals = p.rivals;
     s->total = p.taken + p.mine;
     s->heard = false;
-    if (s->of_key) use_slots(e, s); /* the others may have fewer now */
+    if (s->of_key) use_slots(e, s); /* other engines may have fewer slots now (limit_has_room) */
     need n = need_of(e, s);
     uint32_t target = target_of(e, s, n, &p);
     share_ask a = { .e = e,
