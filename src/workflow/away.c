@@ -15,7 +15,7 @@
  * The engine chooses the process and commits the choice, so that no two compete for a step. A token names a claim
  * of one engine: what is said with an old one is late and changes nothing (W1). A process that ends in order removes
  * its announcement, and its steps are given back; the steps of one that dies are lost, as those of a worker on a
- * socket. Who lives is told by processes in a file, and by the clock of the database on a server.
+ * socket. Whether a process lives is told by the kernel where the store is a file, by the database on a server.
  *
  * The documents of a process that dies are removed, even if it had no steps. At rest that costs nothing on a file: the
  * end of a process makes a descriptor readable. On a server the statement that keeps our own session alive, which is
@@ -125,7 +125,8 @@ static away *find(const hd_engine *e, const char *session) {
 
 /* ---- does it live */
 
-/* On a server: as long as the database is certain of it. If the server is away nothing follows from that. */
+/* On a server the database says for how long the process is alive with certainty (sure_ns). If the server is away, the
+ * process is taken for alive. */
 static bool lives_somewhere(away *a, uint64_t now) {
     authority *at = a->e->rt->r.authority;
     uint32_t ms = 0;
@@ -145,7 +146,7 @@ static bool lives_here(away *a, uint64_t now) {
     return process_lives(a->pid, a->started);
 }
 
-/* Asked again when what is known is old. */
+/* Whether the process lives. The store or the kernel is asked again when the last answer is too old (sure_ns). */
 static bool find_alive(away *a) {
     uint64_t now = env_now_ns(a->e->env);
     if (a->watch_fd >= 0 && !is_remote(a->e)) return !has_ended(a);
@@ -153,8 +154,8 @@ static bool find_alive(away *a) {
     return is_remote(a->e) ? lives_somewhere(a, now) : lives_here(a, now);
 }
 
-/* A runtime of our own process removes its announcement when it closes. On a server another machine may
- * have a process with the same id. */
+/* A runtime of our own process removes its announcement when it closes, so it need not be watched. On a server another
+ * machine may have a process with the same id. */
 static bool may_die(const away *a) { return is_remote(a->e) || a->pid != getpid(); }
 
 static void watch(away *a) {
@@ -430,15 +431,16 @@ static uint32_t parse_tasks(const hd_engine *e, const char *name, char session[S
     return n < e->shard_count && !slash == (e->shard_count == 1) ? (uint32_t)n : SHARDS_MAX;
 }
 
-/* Removes a document with steps of a process that is not announced any more, or whose announcement goes with the next
- * commit. While an announcement can be seen, the
- * process is taken for a worker, even if the store has removed the announcement meanwhile: only then is the removal
- * heard, and the steps are removed with it. */
+/* Removes the document `name`, which has steps for the process `session`, if that process is not announced any more, or
+ * its announcement is removed with the next commit. If this runtime still sees an announcement, the process becomes a
+ * worker, even if the store has lost the announcement meanwhile: when the engine hears of the removal, it removes the
+ * steps of processes that are workers only. `other`: the document was made for another number of shards. */
 static hd_status judge_tasks(hd_engine *e, hd_pool *pool, const char *name, const char *session,
                              bool other) {
     place_id doc = engine_document(e, TASKS_PREFIX, name);
     place_id announcement = engine_document(e, WORKER_PREFIX, session);
-    hd_value tasks = engine_read(e, pool, TASKS_PREFIX, name); /* may load, and so see more */
+    /* Reading may load newer rows, so the announcement is read last. */
+    hd_value tasks = engine_read(e, pool, TASKS_PREFIX, name);
     hd_value announced = engine_read(e, pool, WORKER_PREFIX, session);
     hd_status status = hd_value_status(announced);
     if (!status) status = doc && announcement ? hd_value_status(tasks) : HD_NOMEM;

@@ -276,7 +276,8 @@ static void begin(hd_engine *e, strand *s) {
         postpone(s, HD_NOMEM);
         return;
     }
-    /* An instance in memory is another's here, as one in the store is: null stands for its document. */
+    /* `c` has the child's id and is not the child (the call returns above if it is), like a document with that id in
+     * the store: null stands for such a document. */
     hd_value doc = c ? hd_null() : engine_read(e, pool, INSTANCE_PREFIX, id);
     if (hd_value_exists(doc) && !s->child_begun) {
         draw_tag(s);

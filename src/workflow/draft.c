@@ -568,8 +568,8 @@ static uint32_t alternative_of(draft *d, const plan_edge *e, uint32_t chooser) {
     return at(d, first)->arrivals == 1 ? first : PLAN_NONE;
 }
 
-/* The closest HANDLER that the edge is behind and its target is not; PLAN_NONE: there is none. The target can also be
- * reached without the exception, or its dominator would be that HANDLER. */
+/* The closest HANDLER that every way to the edge leads through, if not every way to the edge's target does; PLAN_NONE:
+ * there is none. */
 static uint32_t handler_of(draft *d, const plan_edge *e) {
     uint32_t dominator = at(d, e->to)->dominator;
     for (uint32_t i = e->from; i != dominator; i = at(d, i)->dominator)
@@ -577,7 +577,7 @@ static uint32_t handler_of(draft *d, const plan_edge *e) {
     return PLAN_NONE;
 }
 
-/* A node has either a result or an exception: what waits for both ways would wait for ever. */
+/* A node has either a result or an exception: a node that waits for both ways would wait for ever. */
 static hd_status check_handlers(draft *d) {
     for (uint32_t k = 0; k < d->edges.count; k++) {
         const plan_edge *e = &d->edges.items[k];

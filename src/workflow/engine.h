@@ -548,9 +548,9 @@ hd_status inbox_recover(hd_engine *e);
 hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void *ctx);
 /* The document is removed with the next commit of the active engine. */
 void inbox_spend(hd_engine *e, place_id doc);
-/* Whether it is to be removed so. */
+/* Whether inbox_spend was called for the document, and the commit that removes it is not stored yet. */
 bool inbox_has_spent(const hd_engine *e, place_id doc);
-/* Writes one within a transaction. */
+/* Writes a message within a transaction. */
 hd_status inbox_write(hd_engine *e, hd_tx *tx, hd_value message);
 /* Looks at a document as if another had written it. */
 void inbox_note(hd_engine *e, place_id doc);
@@ -638,7 +638,8 @@ void remotes_close(struct remotes *r);
 
 /* The announcement of this session is there, or has changed, or is gone. HD_NOMEM, HD_IO, ...: it is not known. */
 hd_status away_heard(hd_engine *e, const char *session);
-/* There is a document with steps for this session. If no process has announced itself under it, it is removed. */
+/* There is a document "workflow-tasks/<name>", with steps for a session. It is removed if no process announces that
+ * session. */
 hd_status away_heard_tasks(hd_engine *e, const char *name);
 /* The documents with steps for a session, one for each shard; NULL: no memory. */
 place_id *away_documents(hd_engine *e, const char *session);

@@ -205,7 +205,8 @@ static guest *next_for(const worker *w) {
     return NULL;
 }
 
-/* A step that was given to this process is not handed on to another one: `last_resort` is a worker of another process. */
+/* A worker with `last_resort` stands for another process (away.c): steps that were given to this process are not handed
+ * on to it. */
 bool guest_claim(worker *w, task_view *out) {
     guest *g = w->e->guests && !w->last_resort ? next_for(w) : NULL;
     if (!g) return false;

@@ -74,7 +74,7 @@ bool inbox_has_spent(const hd_engine *e, place_id doc) {
     return false;
 }
 
-/* Those that its instance has answered already, and waits to have stored. */
+/* Whether the message has been acted on already, and the commit that removes it is not stored yet. */
 static bool is_in_hand(const hd_engine *e, const live *l, place_id doc) {
     for (uint32_t i = 0; l && i < l->messages.count; i++)
         if (l->messages.items[i] == doc) return true;
@@ -100,8 +100,8 @@ static void drop_message(hd_engine *e, live *l, place_id doc) {
     }
 }
 
-/* The instance that a message is for; NULL: it is over, or there is none. When the engine has just got the shard, a
- * message that it has heard before may come up earlier than the start of its instance, which is still to be found. */
+/* The instance that a message is for; NULL: it is over, or there is none. An engine that has just got a shard may come
+ * to a message before it has come to the queued start of the message's instance: so the instance is taken up here. */
 static hd_status find_receiver(hd_engine *e, const char *to, live **out) {
     hd_status status = HD_OK;
     if (!live_find(e, to)) status = live_take_up(e, to);
@@ -117,10 +117,10 @@ static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     if (!hd_value_exists(message) || !shard_runs(e, to) || is_in_hand(e, l, doc)) return;
     hd_status found = find_receiver(e, to, &l);
     look_again_if(e, found);
-    if (found || (l && !l->in))
-        return; /* live_retry looks at the inbox when the instance is loaded */
+    if (found) return;
+    if (l && !l->in) return; /* live_retry looks at the inbox when the instance is loaded */
     if (!l || instance_is_over(l->in)) {
-        inbox_spend(e, doc); /* nothing can be done any more */
+        inbox_spend(e, doc); /* the message can have no effect any more */
         return;
     }
     if (!keep_message(e, l, doc)) return;
