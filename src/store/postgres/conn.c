@@ -43,17 +43,17 @@ typedef struct state_status {
 /* The first that fits. */
 static const state_status states[] = {
     { "40", HD_BUSY },         /* lost to another transaction */
-    { "55P03", HD_BUSY },      /* another one does the housework */
+    { "55P03", HD_BUSY },      /* another process does the housework */
     { "57P", HD_BUSY },        /* the server shuts down, or starts */
     { "08", HD_BUSY },         /* the connection is lost */
     { "53100", HD_FULL },      /* the disk is full */
-    { "53200", HD_BUSY },      /* out of memory, there */
+    { "53200", HD_BUSY },      /* the server is out of memory */
     { "53", HD_BUSY },         /* too many connections */
     { "25006", HD_READ_ONLY }, /* a standby */
-    { "42501", HD_READ_ONLY }, /* no right to */
+    { "42501", HD_READ_ONLY }, /* the user lacks the right */
     { "42P01", HD_CORRUPT },   /* a table is gone */
-    { "42703", HD_CORRUPT },   /* a column is */
-    { "3F", HD_CORRUPT },      /* the schema is */
+    { "42703", HD_CORRUPT },   /* a column is gone */
+    { "3F", HD_CORRUPT },      /* the schema is gone */
     { "54", HD_LIMIT },        { "58", HD_IO }, { "XX001", HD_CORRUPT }, { "XX002", HD_CORRUPT },
 };
 
@@ -66,7 +66,7 @@ static hd_status status_of_state(const char *state) {
 static void fail(conn *c, hd_status status, const char *words) {
     assert(status);
     c->broken = true;
-    if (c->failure) return; /* the first says what it is */
+    if (c->failure) return; /* the first failure is the cause of later ones */
     c->failure = status;
     take_words(c, words);
 }
@@ -104,7 +104,7 @@ static bool is_of_option(const char *line) {
     return !strncmp(line, "invalid ", 8) || !strncmp(line, "could not match ", 16);
 }
 
-/* The address asks for TLS, and the server has none. A libpq that speaks another language is not understood: then the
+/* The address asks for TLS, and the server has none. Only libpq's English words are known: in another language the
  * attempt counts as one that may succeed later. */
 static bool is_of_tls(const char *line, const char *end) {
     static const char words[] = "server does not support SSL";
@@ -120,9 +120,9 @@ static hd_status status_of_line(const char *line, const char *end, const char *s
 
 /* An attempt to connect has failed. libpq tells its SQLSTATE in the text of its error message only, and only if the
  * message is verbose. What is kept of the message is the text without SQLSTATEs, and without the lines that follow the
- * first of them, which name a place in the server's source code. An address may have several hosts: one that refuses
- * for good, or whose port is none, decides, and what the message says of hosts before it, that were away, is left
- * out. */
+ * first of them, which name a place in the server's source code. An address may have several hosts: the first that
+ * refuses for good, or for which the address is wrong, decides, and what the message says of the hosts before it is
+ * left out. */
 static void fail_to_connect(conn *c) {
     char words[4 * CONN_WORDS]; /* take_words keeps CONN_WORDS of it, without double spaces */
     size_t n = 0;
@@ -168,7 +168,7 @@ static void fail_by_silence(conn *c) {
 }
 
 /* Waits until the socket can be read, or written if not all has been sent. False: the server is silent. If this process
- * was stopped for a while, the time is over although the server has answered: so the last look is at the socket. */
+ * was stopped for a while, the time may be over although the server has answered: so the socket is looked at last. */
 static bool wait_for_socket(conn *c, bool unsent) {
     uint64_t began = env_now_ns(c->env), most = c->url.answer_s * UINT64_C(1000000000);
     struct pollfd p = { c->pq.PQsocket(c->c), (short)(unsent ? POLLIN | POLLOUT : POLLIN), 0 };
@@ -260,7 +260,7 @@ PGresult *conn_exec(conn *c, const char *sql) {
     return NULL;
 }
 
-/* False: the connection is lost. If the server refuses it, that is all right. */
+/* False: the connection is lost. If the server refuses the statement, that is forgotten, and true. */
 static bool exec_if_possible(conn *c, const char *sql) {
     PGresult *r = conn_exec(c, sql);
     c->pq.PQclear(r);
@@ -277,16 +277,17 @@ static bool listen_if_possible(conn *c) {
     return !c->channel || exec_if_possible(c, sql);
 }
 
-/* A connection that was given up because of a statement that takes too long: the server looks whether its client is
- * there, and ends the statement. Otherwise such statements would gather until there are too many connections. */
+/* If this process gives a connection up because a statement takes too long, the server notices within 10 s that the
+ * client is gone, and ends the statement. Otherwise such statements would gather until there are too many
+ * connections. */
 static bool check_client_if_possible(conn *c) {
     return exec_if_possible(c, "set client_connection_check_interval to '10s'");
 }
 
-/* What every connection begins with. The server keeps the plan of a prepared statement. One that is made while the log
- * has a row or two, after a pruning, would read the whole log, also when it has grown: enable_seqscan prevents that.
- * Every statement of a commit has an index. The server then takes the statements without an index for very expensive,
- * and would compile them: jit is off. */
+/* What every connection begins with. The server keeps the plan of a prepared statement. A plan that is made while the
+ * log has a row or two, after a pruning, would read the whole log, also when it has grown: enable_seqscan is off to
+ * prevent that. Every statement of a commit has an index. With enable_seqscan off the server takes statements without
+ * an index for very expensive, and would compile them: so jit is off, too. */
 static bool set_up(conn *c) {
     char sql[640];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
@@ -498,7 +499,7 @@ static bool sync_now(conn *c) {
 }
 
 static void keep_rows(conn *c, PGresult *r) {
-    if (c->count == CONN_RESULTS) { /* only rows of the last ones are asked for */
+    if (c->count == CONN_RESULTS) { /* callers take the last results only */
         c->pq.PQclear(c->results[0]);
         memmove(c->results, c->results + 1, (CONN_RESULTS - 1) * sizeof *c->results);
         c->count--;
@@ -506,7 +507,7 @@ static void keep_rows(conn *c, PGresult *r) {
     c->results[c->count++] = r;
 }
 
-/* One result. `ours`: it belongs to what is waited for, and not to what was pushed before. */
+/* One result. `ours`: it answers a statement that conn_wait waits for, and not one that was pushed before. */
 static void take_result(conn *c, PGresult *r, bool ours) {
     switch (c->pq.PQresultStatus(r)) {
     case PGRES_PIPELINE_SYNC:
@@ -524,12 +525,13 @@ static void take_result(conn *c, PGresult *r, bool ours) {
     case PGRES_FATAL_ERROR:
         if (ours) fail_by(c, r);
         break;
-    default: break; /* skipped because of an earlier failure */
+    default: break; /* the server has skipped the statement because of an earlier failure */
     }
     c->pq.PQclear(r);
 }
 
-/* A failure skips everything up to the next sync, PREPAREs too; those before it are done. */
+/* After a failure the server skips everything up to the next sync, PREPAREs too. Which PREPAREs came before it is not
+ * known: all that were sent since the last sync are sent again. */
 static void forget_fresh(conn *c) {
     for (int i = 0; i < PG_SQL_COUNT_; i++) {
         if (c->failure && c->fresh[i]) c->prepared[i] = false;
@@ -547,7 +549,7 @@ static bool take_notifications(conn *c) {
 }
 
 /* Takes the next result from libpq, or the NULL that stands between the results of two statements; *nulls counts those
- * in a row. False: libpq has nothing left, although answers are due. It can be so when the server has closed the
+ * in a row. False: libpq has nothing left, although answers are due. That happens when the server has closed the
  * connection, and PQstatus still calls it good. */
 static bool take_next(conn *c, bool ours, int *nulls) {
     PGresult *r = c->pq.PQgetResult(c->c);

@@ -67,8 +67,8 @@ typedef struct conn {
     uint64_t statements;    /* sent in all, for the figures */
 } conn;
 
-/* Connects, and waits for it; HD_USAGE (the address is wrong), HD_IO and others, with an error. Close it in any
- * case. */
+/* Connects, and waits for the connection. HD_USAGE (the address is wrong), HD_IO and others, with an error. Call
+ * conn_close in any case. */
 hd_status conn_open(conn *c, const char *name, const hd_env *env, hd_error *error);
 void conn_close(conn *c);
 /* Runs a text of several statements, and waits. Outside of pipelines and transactions: for opening. NULL: it
