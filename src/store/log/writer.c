@@ -27,14 +27,13 @@ enum {
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
     PATIENCE = 3,         /* failures in a row before the runtime is told of them */
-    STAY_MS = 2600,       /* for how long others take us for alive */
-    STAY_SURE_MS = 2300,  /* for how long we rely on that */
-    BEAT_MS = 1000,       /* how often we say so */
-    BEAT_AGAIN_MS = 100,  /* and how soon after that has failed */
-    PULSE_MS = 10000, /* for how long a session is asked for that our runtime does not name again */
-    RACES = 100, /* other writers that may be faster, one after the other: then it is a failure */
-    COURTESY =
-        8 /* groups for which the writer pauses between commits, after it has met another process' rows */
+    STAY_MS = 2600,       /* after a beat other runtimes take ours for alive so long */
+    STAY_SURE_MS = 2300,  /* and our runtime relies on that so long */
+    BEAT_MS = 1000,       /* from a beat to the next */
+    BEAT_AGAIN_MS = 100,  /* from a beat that failed to the next */
+    PULSE_MS = 10000,     /* beats ask for a session so long after our runtime has named it */
+    RACES = 100,          /* races lost to other writers in a row that do not count as a failure */
+    COURTESY = 8 /* groups after which the writer pauses, once it has met rows of another process */
 };
 
 /* ---- The thread ---------------------------------------------------------------------------- */
@@ -43,7 +42,7 @@ enum {
 static bool sleep_on(int fd, int ms) {
     struct pollfd p = { fd, POLLIN, 0 };
     bool woken = poll(&p, 1, ms) != 0;
-    if (p.revents) (void)bell_take(fd); /* not rung: looking at the queue is harmless */
+    if (p.revents) (void)bell_take(fd); /* if it was not rung, looking at the queue is harmless */
     return woken;
 }
 
@@ -124,7 +123,7 @@ static bool is_queued(writer *w) {
     return queued;
 }
 
-/* Logs once that checkpoints fail. Commits go on; the log keeps everything until the file is repaired. */
+/* Logs once that checkpoints fail. Commits go on; the log keeps everything until the store is repaired or restored. */
 static void tell_of_damage(writer *w) {
     const char *advice = w->store->ops->file(w->store)
                              ? "close all programs that use the file, and run `heddle db repair`"
@@ -151,7 +150,8 @@ static hd_status fold_on(writer *w) {
     return status;
 }
 
-/* Pauses between slices: a process that waits for the file's lock asks for it again every millisecond. */
+/* Pauses for a millisecond, so that another process can get the lock: one that waits for the file's lock asks for it
+ * again every millisecond. */
 static void make_way(const writer *w) {
     if (!w->store->stepped) (void)poll(NULL, 0, 1);
 }
@@ -346,18 +346,20 @@ static void leave(writer *w) {
 
 /* ---- Commands -------------------------------------------------------------------------------- */
 
-/* How long a command waits while another process has the right to checkpoint. It has it for a slice at a time. */
+/* How long a command waits for another process that folds or prunes. That process holds the lock for one slice at a
+ * time, so the command usually gets it between two slices. */
 enum { PATIENCE_MS = 5000 };
 
 static hd_status fold_fully(writer *w) { return checkpoint(w, true); }
+
 static hd_status prune_all(writer *w) {
     hd_status status = checkpoint(w, false);
     if (!status) status = prune_begin(w);
     return status ? status : prune_on(w);
 }
 
-/* The caller of a command wants the work done, so it waits for a process that does the same; a checkpoint that the
- * writer makes by itself does not. */
+/* Does the work of a command, again and again while it is HD_BUSY. The caller of the command wants the work done, so it
+ * waits for another process that folds or prunes; a checkpoint that the writer makes by itself does not wait. */
 static hd_status patiently(writer *w, hd_status (*work)(writer *w)) {
     uint64_t end = env_now_ns(&w->env) + PATIENCE_MS * UINT64_C(1000000);
     hd_status status = work(w);
@@ -443,7 +445,8 @@ static void rest(writer *w) {
     if (!is_queued(w)) keep_house(w);
 }
 
-/* Writes the runtime's position into its row of `reader`, if no commit has done so for a while. */
+/* Whether the runtime has asked that its position be written into its row of `reader`, and no commit has done so
+ * meanwhile. Takes the request. */
 static bool take_report(writer *w) {
     pthread_mutex_lock(&w->lock);
     bool due = w->report && w->registered && w->seen != w->told;
@@ -483,7 +486,8 @@ static bool work_step(writer *w, bool *stop) {
     return true;
 }
 
-/* Works until it is to stop, and leaves the store. A writer without a thread has nothing to sleep for. */
+/* Works until it is to stop, and leaves the store. A writer without a thread is here only when it is to stop: it never
+ * rests. */
 static void *writer_main(void *argument) {
     writer *w = argument;
     for (;;) {
@@ -647,7 +651,8 @@ void writer_step(writer *w) {
     (void)work_step(w, &stop);
 }
 
-/* If another process has the file's lock, the turn ends, and the thread, which has been woken, does the work. */
+/* True: the runtime's thread has the writer's state until end_turn. If another process has the file's lock, the turn
+ * ends without a commit, and the writer's thread does the work. */
 static bool begin_turn(writer *w) {
     pthread_mutex_lock(&w->lock);
     bool ours = w->resting && w->queue && !w->todo && !w->command && !w->stop;
@@ -683,7 +688,7 @@ bool writer_turn(writer *w) {
     hd_status status = w->courtesy ? HD_BUSY : work_once(w);
     if (status && status != HD_BUSY && status != HD_RESYNC) w->attempts++;
     if (!status && w->store->optimistic)
-        do_store_work(w); /* it is a message for whose outcome no caller waits */
+        do_store_work(w); /* notifies other processes; no caller waits for that */
     end_turn(w, !status);
     return !status;
 }
@@ -730,7 +735,8 @@ uint64_t writer_lives_until(writer *w, const char *session) {
     return until;
 }
 
-/* Its place; or a new one, if need be that of the one that was not asked for for the longest time. */
+/* The entry of the session, or a new one. If all are in use, the new one replaces the session that our runtime has not
+ * asked for for the longest time. */
 static pulse *place_pulse(writer *w, const char *session) {
     pulse *p = find_pulse(w, session);
     if (p) return p;
@@ -764,7 +770,8 @@ bool writer_idle(writer *w) {
     return idle;
 }
 
-/* Commits that are queued wait: what keeps them from being stored may last until the test ends it. */
+/* Without a thread the command is done on the runtime's thread, before commits that are queued: a test may keep those
+ * from being stored. */
 static void carry_out_now(writer *w) {
     pthread_mutex_unlock(&w->lock);
     do_command(w, w->command);
