@@ -230,8 +230,8 @@ static int order_sets(world *w, compare_op op, ev a, ev b) {
     return op == COMPARE_LT || op == COMPARE_LE ? set_within(w, a, b) : set_within(w, b, a);
 }
 
-/* CPython asks the right operand first, with the mirrored operator, where its class is derived from the left one's: a
- * named tuple beside a tuple. The elements are compared in that order, which shows where they cannot be. */
+/* If the class of the right operand is derived from that of the left one (a named tuple beside a tuple), CPython asks
+ * the right operand first, with the mirrored operator. A TypeError about two elements then names them in that order. */
 static int order_tuples(world *w, compare_op op, ev a, ev b) {
     static const compare_op mirrored[] = { [COMPARE_LT] = COMPARE_GT,
                                            [COMPARE_LE] = COMPARE_GE,

@@ -67,7 +67,8 @@ static ev decode_list(decoder *d, hd_value items) {
     return ev_failed(out) || !fill_list(d, out.list, items) ? ev_fail() : out;
 }
 
-/* The key of a dict, or element of a set, could not be added: the error says what it is. */
+/* dict_set has failed for this key of a dict, or element of a set. If it has raised, the decoder's error names the
+ * key's class. Always false. */
 static bool refuse_key(decoder *d, ev key) {
     if (d->status || d->w->status || d->w->pending.kind != EV_EXC) return false;
     bool is_unknown = d->w->pending.exc->head.class_ == CLASS_Unsupported;

@@ -164,7 +164,7 @@ typedef struct view {
 typedef enum iter_what {
     ITER_SEQUENCE, /* a: list, tuple, str, bytes or range; at: the next index */
     ITER_BACK,     /* a: list, tuple, str, bytes or range; at: elements left */
-    ITER_DICT, /* a: a dict, set or view; at: the next entry, end: its count at the start, b: how many were given */
+    ITER_DICT, /* a: a dict, set or view; at: the next entry, end: entries at the start, b: entries given so far */
     ITER_DICT_BACK,
     ITER_ENUMERATE, /* a: iterator; at: the next number */
     ITER_ZIP,       /* a: tuple of iterators; strict */

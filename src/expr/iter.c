@@ -107,8 +107,9 @@ static int next_back(world *w, iter *it, ev *out) {
     return ev_failed(*out) ? -1 : 1;
 }
 
-/* Whether as many entries were given as there were at the start, no more and no fewer. If not, entries were deleted and
- * others added meanwhile: what CPython gives then depends on when it last rebuilt the dict, so it is refused. */
+/* Counts an entry (`more`), or looks at the count at the end. The iterator must give as many entries as there were at
+ * the start, no more and no fewer. If not, entries were deleted and others added meanwhile: what CPython does then
+ * depends on when it last rebuilt the dict, so Unsupported is raised. False: it was. */
 static bool is_count_right(world *w, iter *it, bool more) {
     if (it->what != ITER_DICT || (more ? it->b.i++ < it->end : it->b.i == it->end)) return true;
     raise_f(w, CLASS_Unsupported, "keys that a loop replaces by others while it runs");

@@ -589,8 +589,8 @@ static bool machine_room(machine *m, uint32_t need) {
 }
 
 /* An iterator ends with its evaluation: it cannot be stored, and the code that it runs belongs to the evaluation.
- * Raises Unsupported if one of this evaluation would be left, in a list for example; `before`: those that there were.
- * An iterator that is the value itself is left to the caller. */
+ * Raises Unsupported if one of this evaluation would be left, in a list for example; `before`: how many iterators there
+ * were before the evaluation. An iterator that is the value itself is left to the caller. */
 static ev end_iterators(world *w, uint32_t before, ev v) {
     if (w->iterators <= before || w->status || w->failure || v.kind == EV_ITER) return v;
     world_ref(v);

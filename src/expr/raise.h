@@ -47,8 +47,8 @@ void raise_note_class(world *w, ev v);
 /* The name of a value's class, for the message of the TypeError that is raised next; does raise_note_class. */
 const char *type_name(world *w, ev v);
 
-/* The same for a TypeError that says that `v` has no elements, length or items, or none that can be set. Of a member of
- * an IntEnum and the like the engine knows that: it is what it is of its value. */
+/* The same for a TypeError that says that `v` has no elements, length or items, or none that can be set. A member of an
+ * IntEnum and the like has these if its value has them, so the engine knows, and the TypeError stays one. */
 const char *type_name_whole(world *w, ev v);
 
 /* TypeError about `v` whose message does not name its class; Unsupported under the same condition. */
