@@ -72,7 +72,7 @@ bool flow_runner(flow *f, int64_t *pid);
 void flow_print_runner(flow *f);
 /* What was asked of the instance (cancel, pause, a signal) and is yet to be done. */
 void flow_print_requests(flow *f);
-/* Whether that was asked of it. */
+/* Whether this ("cancel") was asked of the instance and is yet to be done. */
 bool flow_is_asked_for(flow *f, const char *verb);
 
 /* Steps of the instance that other processes do through the store: [{"id", "node", "action", "attempt", "since",

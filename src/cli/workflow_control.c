@@ -152,11 +152,12 @@ static int rerun(flow *f, hd_value doc) {
     cli *c = f->s.c;
     const char *node = c->operand_count > 2 ? c->operands[2] : NULL;
     if (!flow_is_over(doc))
-        return cli_fail(c, CLI_CONFLICT,
-                        flow_is_asked_for(f, "cancel")
-                            ? "A cancel is asked for, and waits for a program that runs it."
-                            : "heddle workflow cancel ends it.",
-                        "%s is not over: it is %s", f->id, flow_text(doc, "status"));
+        return cli_fail(
+            c, CLI_CONFLICT,
+            flow_is_asked_for(f, "cancel")
+                ? "A cancel is asked for, and waits for a program that runs the instance."
+                : "heddle workflow cancel ends it.",
+            "%s is not over: it is %s", f->id, flow_text(doc, "status"));
     if (node && strcmp(flow_text(doc, "status"), "done") == 0)
         return cli_fail(c, CLI_INPUT, "Without NODE it runs from the beginning.",
                         "%s is done: its variables are gone", f->id);

@@ -44,7 +44,7 @@ void flow_print_runner(flow *f) {
 
 typedef struct requests {
     flow *f;
-    const char *verb; /* the one to look for; NULL: all are printed */
+    const char *verb; /* counts only these, and prints nothing; NULL: all are printed */
     uint32_t count;
 } requests;
 
