@@ -12,7 +12,8 @@ CO_COROUTINE = 0x80
 
 
 def is_async(fn: Any) -> bool:
-    """Whether a call gives a coroutine: an async function, a partial of one, or an object whose ``__call__`` is one."""
+    """Whether a call of ``fn`` returns a coroutine: ``fn`` is an async function, a partial of one, or an object with an
+    async ``__call__``."""
     while isinstance(fn, partial):
         fn = fn.func
     if getattr(fn, "__code__", None) is None and not isinstance(fn, type):

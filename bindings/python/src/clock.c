@@ -91,8 +91,8 @@ typedef struct log_line {
     char text[];
 } log_line;
 
-/* Threads of the library do not have the GIL, and its holder may wait for them: their lines are kept for the next
- * driving call, or wait, on the runtime's thread. */
+/* Threads of the library do not have the GIL, and the thread that has it may wait for them: their lines are kept until
+ * the runtime's thread begins its next driving call or wait. */
 struct log_lines {
     pthread_mutex_t lock;
     log_line *first, **last;
@@ -171,12 +171,12 @@ static void log_(hd_log_level level, const char *line, void *ctx) {
 
 static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
     runtime_object *self = ctx;
-    if (PyThread_get_thread_ident() !=
-        self->thread) { /* a thread of the library, without the GIL */
+    if (PyThread_get_thread_ident() != self->thread) { /* a thread of the library: it has no GIL */
         hd_env_system().wait(fd, deadline_ns, NULL);
         return;
     }
-    log_threads(self); /* a wait for a store that cannot be written may have no end */
+    /* Lines of the library's threads are logged before the wait: if the store cannot be written, it may never end. */
+    log_threads(self);
     if (self->clock) wait_virtual(self, fd, deadline_ns);
     else wait_without_gil(fd, deadline_ns);
 }

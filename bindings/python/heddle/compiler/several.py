@@ -316,14 +316,14 @@ class Several(Awaits):
         return emit
 
     def _refuse_late(self, node: ast.AST, limit: Form) -> None:
-        """A limit that is over already: nothing is begun."""
+        """If the limit is 0 or less, raises TimeoutError before anything is begun."""
         given = ["cmp", limit, "is not", None]
         over = self.skip(["and", given, ["cmp", limit, "<=", 0]], False, node)
         self._raise_late(node, ["new", "CancelledError", []])
         self.graph.give(over)
 
     def _raise_late(self, node: ast.AST, cause: Form) -> None:
-        """TimeoutError, from the CancelledError of what took too long. Its variable is of this way only."""
+        """Raises TimeoutError; `cause` is the CancelledError of what took too long. The temporary ends with this way."""
         mark = self.mark()
         error = self.keep(["new", "TimeoutError", []], node)
         self.graph.do(["assign", cause, ["attr", error, "__cause__"]], node)

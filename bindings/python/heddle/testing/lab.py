@@ -87,7 +87,7 @@ class Lab:
     # ---- Actions
 
     def fail(self, action: str, error: BaseException, *, times: int = 1, after: int = 0) -> None:
-        """The next ``times`` attempts at the action raise ``error``, after ``after`` that go as they go."""
+        """The next ``times`` attempts at the action raise ``error``, after ``after`` attempts that run as usual."""
         self._check_name(action)
         script = self._scripts.setdefault(action, [])
         script += [None] * after + [error] * times
@@ -98,7 +98,7 @@ class Lab:
         self._scripts.setdefault(action, []).extend((result,) for result in results)
 
     def replace(self, action: str, fn: Callable[..., Any]) -> None:
-        """From now on ``fn`` (not async) stands for the action."""
+        """From now on ``fn`` (not async) is called in place of the action."""
         if is_async(fn):
             raise TypeError(f"lab.replace takes a plain function, and {getattr(fn, '__name__', 'this one')} is async: write `def`, "
                             "also for an async action")
@@ -106,7 +106,7 @@ class Lab:
         self._instead[action] = fn
 
     def _check(self, workflow: Any) -> None:
-        """The name of an action that is wrong would be a script that nothing plays."""
+        """Refuses scripts and replacements for actions that no workflow has: they would never be used."""
         compiled = registry.compiled_of(workflow)
         known = {*self._known(), *compiled.actions, *(name for child in compiled.children for name in child.actions)}
         for action in {*self._scripts, *self._instead} - known:
@@ -114,8 +114,8 @@ class Lab:
             raise ValueError(_no_action(action, near))
 
     def _check_name(self, action: str) -> None:
-        """The same where the name is given, if it looks like that of an action. Another name may be that of a workflow that is
-        defined later: :meth:`_check` decides."""
+        """Refuses a name that is almost that of a known action. A name that resembles none may be an action of a workflow that
+        is defined later: :meth:`_check` decides when a workflow is run."""
         known = self._known()
         near = difflib.get_close_matches(action, known, 1)
         if near and action not in known:
