@@ -64,10 +64,10 @@ typedef struct world {
     uint32_t task_count;
     uint32_t housework; /* percent of what happens */
     bool flows;         /* machines have engines, and start workflows */
-    bool signals;       /* which wait for a signal */
-    bool serves;        /* and announce an action: other machines may do its steps */
+    bool signals;       /* the workflows wait for a signal */
+    bool serves;        /* machines announce an action: other machines may do its steps */
     bool rare;          /* things happen that take several steps in order */
-    uint32_t shards;    /* that these are divided into */
+    uint32_t shards;    /* into which the workflows are divided */
     sim_counts *counts;
     uint64_t notices; /* changes that any runtime has announced */
     char wrong[400];  /* the first thing that does not hold */
@@ -283,7 +283,7 @@ static void give_task(world *w, machine *m) {
 
 static void note_signalled(void *ctx) { ((task *)ctx)->signalled = true; }
 
-/* One that is not acknowledged may be given again: a workflow takes one, and keeps the others. */
+/* A signal that is not acknowledged may be given again: the workflow takes one and ignores the others. */
 static void give_signal(task *t, machine *m) {
     char id[24];
     snprintf(id, sizeof id, "flow/%u", t->number);
@@ -298,7 +298,8 @@ static void signal_some(world *w, machine *m) {
     }
 }
 
-/* Flows whose start or signal was not acknowledged; not those whose signal was: it must not be lost. */
+/* Signals the flows whose start or signal was not acknowledged. A signal that was acknowledged must not be lost, so it
+ * is not given again. */
 static void signal_the_rest(world *w) {
     for (uint32_t i = 0; w->signals && i < w->task_count; i++)
         if (w->tasks[i].kind == FLOW && !w->tasks[i].signalled)

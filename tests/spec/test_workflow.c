@@ -465,7 +465,8 @@ static void ways_that_begin_at_once_are_joined_by_count(void **state) {
     assert_string_equal(said + 4, "c ");
 }
 
-/* "x" waits for the first way of "a" and the second of "b", "y" for the others: registration cannot know which are taken. */
+/* "x" waits for the first alternative of "a" and the second of "b", "y" for the other two: registration cannot know
+ * which ones are taken. */
 static void what_can_never_go_on_ends_as_stalled(void **state) {
     hd_value error;
     register_ir(one_function(

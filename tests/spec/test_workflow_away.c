@@ -492,8 +492,8 @@ static void engines_do_steps_for_each_other(void **state) {
     assert_int_equal(calls2, FLOWS);
 }
 
-/* Each serves a queue of its own, with the same actions. A step that the second does for the first is not handed back
- * with those of the second that the first does. */
+/* Two engines serve different queues with the same action. The second one does a step for the first: it must not give
+ * that step back to the first engine, to which it gives steps of its own. */
 static void a_step_is_handed_on_once(void **state) {
     static const char *const plain[] = { "", NULL }, *const gpu[] = { "gpu", NULL };
     hd_engine_options first = in_shards(false), second = in_shards(false);

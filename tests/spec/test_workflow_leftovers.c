@@ -1,6 +1,6 @@
-/* test_workflow_leftovers.c -- branches that nothing waits for any more: a gather has raised the failure of another one.
- * They go on until the first function has ended; then they are cancelled, and the instance is over when they have cleaned
- * up, as tasks are and do when asyncio.run ends. */
+/* test_workflow_leftovers.c -- branches that no strand waits for any more, because a gather has raised the failure of
+ * another branch. They go on until the first function has ended; then they are cancelled, as asyncio.run cancels tasks,
+ * and the instance is over when they have cleaned up. */
 #define _DEFAULT_SOURCE
 #include "workflow_world.h"
 #include <heddle/workflow_build.h>
@@ -179,7 +179,7 @@ static void the_clean_up_can_be_paused(void **state) {
     assert_result("[1]");
 }
 
-/* What it raises then, and what it returns, is dropped. */
+/* What a leftover raises or returns after it was cancelled is dropped. */
 static void what_a_leftover_raises_is_dropped(void **state) {
     hd_flow *f = flow();
     hd_flow_try(f);
@@ -208,7 +208,7 @@ static void what_a_leftover_raises_is_dropped(void **state) {
     assert_string_equal(said, "swallowed ");
 }
 
-/* As in CPython a cancelled instance cleans up with its leftovers going on beside it. */
+/* As in CPython, while the first function of a cancelled instance cleans up, its leftovers go on. */
 static void an_outside_cancel_leaves_a_leftover_until_the_end(void **state) {
     hd_flow *f = flow();
     hd_flow_try(f);
@@ -267,7 +267,8 @@ static void a_leftover_outlives_its_function(void **state) {
     assert_result("3");
 }
 
-/* The branch that has left it has ended, and so has, before `advance`, everything around that. */
+/* The inner gather leaves a branch behind; the branch with that gather ends, then the outer gather, then the first
+ * function. An engine loads the instance in each of these states. */
 static void a_leftover_outlives_the_branch_around_it(void **state) {
     hd_flow *f = flow();
     hd_flow_gather(f);

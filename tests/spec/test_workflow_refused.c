@@ -406,7 +406,8 @@ static void what_could_not_run_is_refused_with_its_node_and_position(void **stat
     assert_int_equal(wrong, 0);
 }
 
-/* Each alternative of "b" begins two ways, and each way reaches its MERGE whichever was taken: "x" may wait for both. */
+/* Each alternative of "b" begins two ways, and each way reaches its MERGE whichever alternative was taken: "x" may wait
+ * for both. */
 static void alternatives_that_all_arrive_may_meet(void **state) {
     hd_error error;
     hd_value ir = parse("{'heddle':1,'name':'w','functions':[{'name':'run','nodes':["

@@ -148,7 +148,7 @@ static void register_waiting(void) {
     broken = false;
 }
 
-/* It was received, and no step had taken it. */
+/* The signal was received, and no step had taken it. */
 static void a_rerun_at_a_node_has_the_signals_that_were_not_taken(void **state) {
     register_waiting();
     assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);
@@ -162,7 +162,7 @@ static void a_rerun_at_the_step_that_waits_has_its_signal_at_once(void **state) 
     assert_result("7");
 }
 
-/* Also not one that an engine finds in the document when it takes over. */
+/* The signal is also gone from the document: an engine that loads the instance does not find it. */
 static void a_rerun_from_the_beginning_has_no_signal(void **state) {
     register_waiting();
     assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_OK);
@@ -177,7 +177,7 @@ static void a_rerun_from_the_beginning_has_no_signal(void **state) {
     assert_raised("TimeoutError");
 }
 
-/* As its variables, signals that no step has taken end with it. */
+/* Signals that no step has taken are dropped when the instance is done, as its variables are. */
 static void an_instance_that_is_done_has_no_signals(void **state) {
     register_waiting();
     assert_int_equal(hd_workflow_rerun(engine, id, "b"), HD_OK);

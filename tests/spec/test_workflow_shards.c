@@ -315,7 +315,8 @@ static void observe(party *p) {
     p->engine_count = 1;
 }
 
-/* Some flows are started while the engine of half of them leaves; another has pumped so often when all get a signal. */
+/* Flows are started, and the engine of parties[0] leaves. The engine of parties[1], which takes its shards over, has
+ * pumped `pumps` times when all flows get a signal. */
 static void signal_while_a_shard_changes_hands(int first, int pumps) {
     char names[FLOWS][HD_INSTANCE_ID_SIZE];
     serve(&parties[0], "main", SHARDS);
@@ -337,7 +338,7 @@ static void signal_while_a_shard_changes_hands(int first, int pumps) {
     for (int i = 0; i < FLOWS; i++) assert_string_equal(status_of(first + i), "done");
 }
 
-/* An engine that rises has heard messages for instances that are queued, and has not found the instances yet. */
+/* An engine that takes a shard over may come to the message for a queued instance before it has found the instance. */
 static void signals_that_come_while_a_shard_changes_hands_are_kept(void **state) {
     serve(&parties[1], "main", SHARDS);
     observe(&parties[2]);

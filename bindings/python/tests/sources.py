@@ -502,7 +502,7 @@ class Sources:
     # ---- statements
 
     def combined(self, depth: int) -> list[str]:
-        """Constructs that meet: what is inside of each is random, too."""
+        """Several constructs in one statement; their operands are random, too."""
         name, made = self.random.choice(self.names), self.fresh()
         number = lambda: self.number(1)  # noqa: E731
         walrus, self.walrus = self.walrus, False  # it may not stand in the iterable of a comprehension
@@ -551,7 +551,7 @@ class Sources:
         return [f"{made} = []", "try:", *(f"    {line}" for line in loop), f"except ({error}, KeyError, ValueError) as caught:", f"    {made}.append((repr(caught), repr(caught.__cause__)))"]
 
     def matched(self, made: str, number: Callable[[], str]) -> list[str]:
-        """match in try, of what several have given."""
+        """match, in try, of the results of a gather."""
         return ["try:", f"    match await asyncio.gather(echo({number()}), pair({self.random.randint(0, 3)}), maybe({self.random.randint(0, 4)}), return_exceptions=True):",
                 f"        case [0 | 1, [_, *{made}], int()]:", "            pass", f"        case [{made}, [1, 2], ValueError(args=[{made}t])]:", f"            {made} = [{made}, {made}t]",
                 f"        case [int() as {made}, *_] if await echo({made} > {self.random.randint(0, 5)}):", f"            {made} += 1", "        case _:", f"            {made} = await echo('none')",
