@@ -568,21 +568,37 @@ static uint32_t alternative_of(draft *d, const plan_edge *e, uint32_t chooser) {
     return at(d, first)->arrivals == 1 ? first : PLAN_NONE;
 }
 
-/* The closest HANDLER that every way to the edge leads through, if not every way to the edge's target does; PLAN_NONE:
- * there is none. */
-static uint32_t handler_of(draft *d, const plan_edge *e) {
+/* HANDLERs that are left out if no exception is raised. The others take exceptions of RAISE nodes only, which have no
+ * other way on. */
+static bool *avoidable_handlers(draft *d) {
+    bool *avoidable = arena_alloc_array(&d->p->memory, d->nodes.count, sizeof *avoidable);
+    if (!avoidable) return NULL;
+    memset(avoidable, 0, d->nodes.count * sizeof *avoidable);
+    for (uint32_t k = 0; k < d->edges.count; k++) {
+        const plan_edge *e = &d->edges.items[k];
+        if (e->kind == EDGE_EXCEPT && at(d, e->from)->node->kind != NODE_RAISE)
+            avoidable[e->to] = true;
+    }
+    return avoidable;
+}
+
+/* The closest avoidable HANDLER that every way to the edge leads through, if not every way to the edge's target does;
+ * PLAN_NONE: there is none. */
+static uint32_t handler_of(draft *d, const plan_edge *e, const bool *avoidable) {
     uint32_t dominator = at(d, e->to)->dominator;
     for (uint32_t i = e->from; i != dominator; i = at(d, i)->dominator)
-        if (at(d, i)->node->kind == NODE_HANDLER) return i;
+        if (avoidable[i]) return i;
     return PLAN_NONE;
 }
 
 /* A node has either a result or an exception: a node that waits for both ways would wait for ever. */
 static hd_status check_handlers(draft *d) {
+    const bool *avoidable = avoidable_handlers(d);
+    if (!avoidable) return HD_NOMEM;
     for (uint32_t k = 0; k < d->edges.count; k++) {
         const plan_edge *e = &d->edges.items[k];
         if (e->kind == EDGE_BACK || required(at(d, e->to)) < 2) continue;
-        uint32_t handler = handler_of(d, e);
+        uint32_t handler = handler_of(d, e, avoidable);
         if (handler != PLAN_NONE)
             return draft_refuse(
                 d, e->to,

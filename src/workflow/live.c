@@ -564,8 +564,12 @@ static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
     return out->write(out->ctx, DOC_SET, path, 1, hd_int(hd_tx_pool(tx), (int64_t)l->in->now_ms));
 }
 
+/* Removes what the last run has left and the next one must not find. The strands of one that could not be stored are
+ * there still (write_off). */
 static hd_status remove_end(const live *l, const doc_writer *out) {
-    static const char *const keys[] = { "result", "error", "finished", "failed_at", "again" };
+    static const char *const keys[] = { "result",     "error",  "finished", "failed_at",
+                                        "again",      "open",   "calls",    "fans",
+                                        "cancelling", "ending", "ready" };
     hd_status status = HD_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && l->again && !status; i++) {
         const char *path[] = { keys[i] };

@@ -297,6 +297,41 @@ static void a_leftover_outlives_the_branch_around_it(void **state) {
     assert_result("4");
 }
 
+/* What cannot be stored stalls its instance, whose document has the strands and the leftover of before. */
+static void a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run(void **state) {
+    hd_flow *f = flow();
+    hd_flow_try(f);
+    hd_flow_gather(f);
+    hd_flow_branch(f);
+    hd_flow_sleep(f, "3");
+    hd_flow_do(f, "y = ValueError(1); y.me = y");
+    hd_flow_sleep(f, "3");
+    hd_flow_branch(f);
+    hd_flow_action(f, NULL, "fail", NULL);
+    hd_flow_join(f, NULL, NULL);
+    hd_flow_except(f, "ValueError", NULL);
+    hd_flow_end(f);
+    hd_flow_sleep(f, "1");
+    hd_flow_action(f, NULL, "say", "'on'");
+    hd_flow_sleep(f, "1000");
+    hd_flow_return(f, "7");
+    register_flow(f);
+    start("w", "{}");
+    pump();
+    advance(1000);
+    assert_string_equal(said, "on ");
+    advance(2000);
+    assert_string_equal(field("status"), "stalled");
+    assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_OK);
+    pump();
+    next_engine();
+    assert_string_equal(field("status"), "running");
+    assert_int_equal(hd_value_count(hd_value_at(document(), "open")), 2);
+    advance(1000);
+    assert_string_equal(said, "on on ");
+    assert_int_equal(hd_value_count(hd_value_at(document(), "open")), 2);
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -309,6 +344,7 @@ int main(void) {
         IN_A_WORLD(an_outside_cancel_leaves_a_leftover_until_the_end),
         IN_A_WORLD(a_leftover_outlives_its_function),
         IN_A_WORLD(a_leftover_outlives_the_branch_around_it),
+        IN_A_WORLD(a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

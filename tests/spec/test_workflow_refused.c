@@ -599,6 +599,25 @@ static void a_loop_that_waits_for_nothing_is_ended(void **state) {
     assert_non_null(strstr(hd_value_as_text(hd_value_at(why, "message"), ""), "without waiting"));
 }
 
+/* A RAISE has no other way on: the node behind its HANDLER waits for a way that is always taken. */
+static void a_way_that_always_raises_may_meet_another(void **state) {
+    hd_error error;
+    hd_value result;
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_status status = try(
+        parse(
+            "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},"
+            "{'id':'s','kind':'CALC'},{'id':'r','kind':'RAISE','value':['new','ValueError',[1]]},"
+            "{'id':'c','kind':'CALC'},{'id':'h','kind':'HANDLER','clauses':[{}]},"
+            "{'id':'out','kind':'RETURN','value':5}],'edges':[['in','s'],['s','r'],['s','c'],"
+            "['r','h','EXCEPT'],['h','out','GUARD',0],['c','out']]}]}"),
+        &error);
+    if (status) fail_msg("%s", error.message);
+    assert_int_equal(hd_workflow_start(engine, "w", hd_object(), NULL, id), HD_OK);
+    assert_int_equal(hd_workflow_await(engine, id, pool, &result), HD_OK);
+    assert_int_equal(hd_value_as_int(result, 0), 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -614,6 +633,7 @@ int main(void) {
         TEST(expressions_that_are_nested_deeply_are_refused),
         TEST(loops_in_loops_are_checked_quickly),
         TEST(a_loop_that_waits_for_nothing_is_ended),
+        TEST(a_way_that_always_raises_may_meet_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
