@@ -110,7 +110,7 @@ static int next_back(world *w, iter *it, ev *out) {
 /* Counts an entry (`more`), or looks at the count at the end. The iterator must give as many entries as there were at
  * the start, no more and no fewer. If not, entries were deleted and others added meanwhile: what CPython does then
  * depends on when it last rebuilt the dict, so Unsupported is raised. False: it was. */
-static bool is_count_right(world *w, iter *it, bool more) {
+static bool count_entry(world *w, iter *it, bool more) {
     if (it->what != ITER_DICT || (more ? it->b.i++ < it->end : it->b.i == it->end)) return true;
     raise_f(w, CLASS_Unsupported, "keys that a loop replaces by others while it runs");
     return false;
@@ -128,7 +128,7 @@ static int next_of_dict(world *w, iter *it, ev *out) {
     uint32_t at = (uint32_t)it->at;
     dict_entry *e = it->what == ITER_DICT ? dict_next(d, &at) : dict_before(d, &at);
     it->at = at;
-    if (!is_count_right(w, it, e != NULL)) return -1;
+    if (!count_entry(w, it, e != NULL)) return -1;
     if (!e) {
         it->done = true;
         return 0;

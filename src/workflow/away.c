@@ -127,7 +127,7 @@ static away *find(const hd_engine *e, const char *session) {
 
 /* On a server the database says for how long the process is alive with certainty (sure_ns). If the server is away, the
  * process is taken for alive. */
-static bool lives_somewhere(away *a, uint64_t now) {
+static bool ask_server(away *a, uint64_t now) {
     authority *at = a->e->rt->r.authority;
     uint32_t ms = 0;
     if (at->ops->lasts(at, a->session, &ms)) ms = (uint32_t)(LOOK_NS / 1000000);
@@ -141,7 +141,7 @@ static bool has_ended(const away *a) {
     return a->watch_fd >= 0 && poll(&p, 1, 0) > 0;
 }
 
-static bool lives_here(away *a, uint64_t now) {
+static bool ask_kernel(away *a, uint64_t now) {
     a->sure_ns = now + LOOK_NS;
     return process_lives(a->pid, a->started);
 }
@@ -151,7 +151,7 @@ static bool find_alive(away *a) {
     uint64_t now = env_now_ns(a->e->env);
     if (a->watch_fd >= 0 && !is_remote(a->e)) return !has_ended(a);
     if (now < a->sure_ns) return true;
-    return is_remote(a->e) ? lives_somewhere(a, now) : lives_here(a, now);
+    return is_remote(a->e) ? ask_server(a, now) : ask_kernel(a, now);
 }
 
 /* A runtime of our own process removes its announcement when it closes, so it need not be watched. On a server another

@@ -103,7 +103,7 @@ void activation_own_all(activation *a) {
 }
 
 /* Ends the fan-out if no strand waits for it and no branch of it is open. True: it has ended now. */
-static bool fan_ends(fan *f) {
+static bool fan_end_if_unused(fan *f) {
     if (f->waiter || f->open || f->ended) return false;
     f->ended = true;
     fan_mark(f);
@@ -119,7 +119,7 @@ static void release(activation *a) {
         a->ended = true;
         activation_mark(a);
         if (a->fan) a->fan->open--;
-        if (a->fan && fan_ends(a->fan)) a->caller->users--;
+        if (a->fan && fan_end_if_unused(a->fan)) a->caller->users--;
         a = a->caller;
     }
 }
@@ -247,7 +247,7 @@ void instance_leave_fan(fan *f) {
     f->waiter->waits_for = NULL;
     f->waiter = NULL;
     fan_mark(f);
-    if (fan_ends(f)) release(f->a);
+    if (fan_end_if_unused(f)) release(f->a);
 }
 
 static void free_fan(fan *f, instance *in) {
@@ -356,8 +356,8 @@ void instance_conclude(instance *in, instance_status status, ev result) {
     in->result = result;
 }
 
-void instance_end(instance *in, instance_status status, ev result) {
-    instance_conclude(in, status, result);
+void instance_end(instance *in) {
+    assert(in->ending && !instance_is_over(in));
     in->status = in->ending;
     in->status_changed = true;
     instance_note(in, JOURNAL_STEPS, JOURNAL_END, NULL);

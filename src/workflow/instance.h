@@ -244,11 +244,11 @@ void instance_enter(instance *in);
 hd_status instance_leave(instance *in);
 /* Drops the changes, once they are stored. */
 void instance_forget_changes(instance *in);
-/* The first function has ended, with this result or exception. Further calls change nothing. */
+/* The first function has ended, with this result or exception; or the instance cannot go on, and ends with it. Further
+ * calls change nothing. */
 void instance_conclude(instance *in, instance_status status, ev result);
-/* The instance is over: every strand ends. If the first function has ended (instance_conclude), what it has returned or
- * raised is the instance's outcome, and `status` and `result` are not used; else these are. */
-void instance_end(instance *in, instance_status status, ev result);
+/* The instance, which has been concluded, is over: every strand ends. */
+void instance_end(instance *in);
 /* The result or exception as it is stored; it lives as long as the instance or the pool. Absent: no memory. */
 hd_value instance_outcome(instance *in, hd_pool *pool);
 

@@ -242,10 +242,10 @@ bool unwind_leftovers(instance *in) {
 
 /* ---- the end */
 
-/* If the first function has ended, the instance ends with what that has returned or raised (instance_end takes
- * in->ending); else it has stalled. */
+/* If the first function has not ended, and no strand is left, the instance has stalled. */
 void unwind_if_over(instance *in) {
     assert(in->strand_count >= in->fan_count && !instance_is_over(in));
     if (in->strand_count > in->fan_count) return;
-    instance_end(in, INSTANCE_STALLED, ev_none());
+    if (!in->ending) instance_conclude(in, INSTANCE_STALLED, ev_none());
+    instance_end(in);
 }

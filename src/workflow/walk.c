@@ -53,7 +53,8 @@ static bool give_up(instance *in, const strand *s) {
                   (unsigned long long)in->most_nodes, strand_node(s)->id);
     ev exception = raise_catch(in->w);
     if (exception.kind != EV_EXC) return false;
-    instance_end(in, INSTANCE_FAILED, exception);
+    instance_conclude(in, INSTANCE_FAILED, exception);
+    instance_end(in);
     return true;
 }
 

@@ -245,15 +245,17 @@ static hd_status work_once(writer *w) {
     return HD_OK;
 }
 
+static bool is_fold_due(const writer *w) {
+    return w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
+}
+
 static bool has_housework(const writer *w) {
-    bool fold = w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
-    return w->prune_to || fold || has_store_work(w);
+    return w->prune_to || is_fold_due(w) || has_store_work(w);
 }
 
 /* At most one slice at a time: commits come first. */
 static void keep_house(writer *w) {
-    bool due = w->tail.bytes > tail_limit(w) && !w->fold_is_blocked;
-    if (!w->fold_to && due) w->fold_to = w->row;
+    if (!w->fold_to && is_fold_due(w)) w->fold_to = w->row;
     if (w->fold_to) (void)fold_on(w);
     else if (w->prune_to) (void)prune_slice(w);
     else do_store_work(w);
@@ -348,7 +350,7 @@ static void leave(writer *w) {
 
 /* How long a command waits for another process that folds or prunes. That process holds the lock for one slice at a
  * time, so the command usually gets it between two slices. */
-enum { PATIENCE_MS = 5000 };
+enum { COMMAND_WAITS_MS = 5000, COMMAND_AGAIN_MS = 10 };
 
 static hd_status fold_fully(writer *w) { return checkpoint(w, true); }
 
@@ -361,10 +363,10 @@ static hd_status prune_all(writer *w) {
 /* Does the work of a command, again and again while it is HD_BUSY. The caller of the command wants the work done, so it
  * waits for another process that folds or prunes; a checkpoint that the writer makes by itself does not wait. */
 static hd_status patiently(writer *w, hd_status (*work)(writer *w)) {
-    uint64_t end = env_now_ns(&w->env) + PATIENCE_MS * UINT64_C(1000000);
+    uint64_t end = env_now_ns(&w->env) + COMMAND_WAITS_MS * UINT64_C(1000000);
     hd_status status = work(w);
     while (status == HD_BUSY && !w->store->stepped && env_now_ns(&w->env) < end) {
-        make_way(w);
+        (void)poll(NULL, 0, COMMAND_AGAIN_MS);
         beat_if_due(w);
         status = work(w);
     }
@@ -394,6 +396,7 @@ static const char *command_word(writer_command command) {
     case COMMAND_FOLD: return "checkpoint";
     case COMMAND_PRUNE: return "prune";
     case COMMAND_VACUUM: return "vacuum";
+    case COMMAND_STAY: return "registering as a session";
     default: return "registering as a reader";
     }
 }

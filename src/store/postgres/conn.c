@@ -216,7 +216,7 @@ static PGconn *start(conn *c) {
     return c->pq.PQconnectStartParams(names, values, 1);
 }
 
-static bool wait_socket(conn *c, PostgresPollingStatusType what, uint64_t until) {
+static bool wait_to_connect(conn *c, PostgresPollingStatusType what, uint64_t until) {
     uint64_t now = env_now_ns(c->env);
     if (now >= until) return false;
     struct pollfd p = { c->pq.PQsocket(c->c), what == PGRES_POLLING_READING ? POLLIN : POLLOUT, 0 };
@@ -228,7 +228,7 @@ static bool finish_connecting(conn *c, int ms) {
     uint64_t until = env_now_ns(c->env) + (uint64_t)ms * 1000000;
     PostgresPollingStatusType what = PGRES_POLLING_WRITING;
     if (is_lost(c)) return false;
-    while (wait_socket(c, what, until)) {
+    while (wait_to_connect(c, what, until)) {
         what = c->pq.PQconnectPoll(c->c);
         if (what == PGRES_POLLING_OK) return true;
         if (what == PGRES_POLLING_FAILED) return false;
