@@ -19,7 +19,7 @@ from typing import Any, Optional
 
 import heddle
 from heddle import registry, values
-from heddle.compiler import source
+from heddle.compiler import construct, source
 
 _numbers = itertools.count()
 _FREE = re.compile(r"^raised NameError: cannot access free variable ('\w+') .* in enclosing scope$")
@@ -232,6 +232,8 @@ def forget(names: dict[str, Any]) -> None:
         del registry._known[known]
     for known in [known for known, cls in values._found.items() if getattr(cls, "__module__", None) == name]:
         del values._found[known]
+    for cls in [cls for cls in construct._makers if cls.__module__ == name]:
+        del construct._makers[cls]
 
 
 class Outcome:
