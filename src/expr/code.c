@@ -1,6 +1,9 @@
 /* code.c -- see code.h. */
 #include "expr/code.h"
 
+#include "expr/builtins.h"
+#include <string.h>
+
 #define SCOPE_MAX 65000
 
 void code_free(code *c) {
@@ -12,6 +15,31 @@ void code_free(code *c) {
     vec_fini(&w->env, &c->methods);
     vec_fini(&w->env, &c->lambdas);
     env_free(&w->env, c, sizeof *c);
+}
+
+/* Functions of heddle's own tell the time, random numbers, or what a method returns. */
+static bool insn_repeats(const insn *i) {
+    switch (i->op) {
+    case CODE_STORE_NAME:
+    case CODE_DELETE_NAME:
+    case CODE_INPLACE:
+    case CODE_SET_ITEM:
+    case CODE_DELETE_ITEM:
+    case CODE_SET_SLICE:
+    case CODE_DELETE_SLICE:
+    case CODE_SET_ATTR:
+    case CODE_DELETE_ATTR:
+    case CODE_METHOD:
+    case CODE_CALL_STAR: return false;
+    case CODE_CALL: return strncmp(builtins[i->b].name, "heddle.", 7) != 0;
+    default: return true;
+    }
+}
+
+bool code_repeats(const code *c) {
+    for (uint32_t i = 0; i < c->insns.count; i++)
+        if (!insn_repeats(&c->insns.items[i])) return false;
+    return true;
 }
 
 /* ---- Scopes ------------------------------------------------------------------------------ */

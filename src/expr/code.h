@@ -143,5 +143,8 @@ static inline void frame_set(frame *f, uint32_t slot, ev v) {
 }
 
 void code_free(code *c);
+/* Whether another evaluation, with the same values of the variables, gives the same and has changed nothing. False also
+ * where that is not known: of methods, any may change its object. */
+bool code_repeats(const code *c);
 
 #endif

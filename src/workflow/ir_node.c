@@ -149,6 +149,16 @@ static hd_status read_named(ir_reader *r, hd_value v, plan_node *n) {
     return status;
 }
 
+/* What an ACTION or a CHILD is given. */
+static hd_status read_given(ir_reader *r, hd_value v, plan_node *n) {
+    hd_status status = read_args(r, v, "args", true, n);
+    if (!status) status = read_named(r, v, n);
+    n->args_repeat = true;
+    for (uint32_t i = 0; i < n->arg_count && !status; i++)
+        n->args_repeat = n->args_repeat && code_repeats(n->args[i]);
+    return status;
+}
+
 /* ---- options */
 
 static hd_status read_seconds(ir_reader *r, hd_value from, const char *key, double *out) {
@@ -231,8 +241,7 @@ static hd_status read_queue(ir_reader *r, hd_value v, plan_node *n) {
 static hd_status read_action(ir_reader *r, hd_value v, plan_node *n) {
     int64_t priority = 0;
     hd_status status = read_name(r, v, "action", &n->name);
-    if (!status) status = read_args(r, v, "args", true, n);
-    if (!status) status = read_named(r, v, n);
+    if (!status) status = read_given(r, v, n);
     if (!status) status = read_retry(r, hd_value_at(v, "retry"), &n->retry);
     if (!status) status = read_seconds(r, v, "timeout", &n->timeout_s);
     if (!status) status = read_seconds(r, v, "heartbeat", &n->heartbeat_s);
@@ -329,8 +338,7 @@ static hd_status read_child(ir_reader *r, hd_value v, plan_node *n) {
     if (!ir_is_workflow_name(hd_value_at(v, "workflow")))
         return refuse_node(r, "\"workflow\" is a name of " PLAN_NAME_RULE);
     hd_status status = read_name(r, v, "workflow", &n->name);
-    if (!status) status = read_args(r, v, "args", true, n);
-    if (!status) status = read_named(r, v, n);
+    if (!status) status = read_given(r, v, n);
     if (!status) status = read_count(r, v, "priority", -1000, 1000, &priority);
     n->priority = (int32_t)priority;
     return status;

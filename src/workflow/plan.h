@@ -158,6 +158,8 @@ typedef struct plan_node {
     struct code **args;
     const char **arg_names; /* NULL: positional */
     uint32_t arg_count;
+    /* ACTION, CHILD: the arguments can be computed again, so that they need not be stored. */
+    bool args_repeat;
     plan_clause *clauses;
     uint32_t clause_count;
 } plan_node;

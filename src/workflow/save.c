@@ -355,8 +355,9 @@ static hd_value strand_rest(saver *s, const strand *t) {
     if (t->state == STRAND_CHILD && t->child_tag)
         r = hd_object_set(s->pool, r, "tag", hd_int(s->pool, (int64_t)t->child_tag));
     if (t->cancelled) r = hd_object_set(s->pool, r, "cancelled", hd_bool(true));
-    /* With one strand nothing can change before a restart what the arguments are computed from. */
-    if (hd_value_exists(t->args) && s->in->strand_count > 1)
+    /* With one strand nothing can change before a restart what the arguments are computed from, unless computing them has
+     * changed it. */
+    if (hd_value_exists(t->args) && (s->in->strand_count > 1 || !strand_node(t)->args_repeat))
         r = hd_object_set(s->pool, r, "args", t->args);
     return r;
 }

@@ -87,10 +87,15 @@ static void random_flow_fan(hd_flow *f, lab_random *r, int depth) {
     hd_flow_do(f, sum);
 }
 
+/* Arguments that change something when they are computed: they must be computed once. */
+static const char *const random_flow_args[] = { "n=x", "n=log.append(x) or x",
+                                                "n=(log or [3]).pop()",
+                                                "n=len([log.insert(0, x)]) + log.pop()" };
+
 static void random_flow_one(hd_flow *f, lab_random *r, int depth, bool in_branch) {
     switch (depth > 0 ? lab_random_below(r, 8) : lab_random_below(r, 4)) {
-    case 0:
-    case 1: hd_flow_action(f, "x", "step", "n=x"); break;
+    case 0: hd_flow_action(f, "x", "step", "n=x"); break;
+    case 1: hd_flow_action(f, "x", "step", random_flow_args[lab_random_below(r, 4)]); break;
     case 2: hd_flow_do(f, "log.append(x); x = x * 3 % 1009"); break;
     case 3: hd_flow_call(f, "x", "twice", "x"); break;
     case 4:
