@@ -17,7 +17,8 @@ typedef struct loader {
     instance *in;
     hd_value doc;
     hd_error *error;
-    VEC(ev) objects; /* by number; EV_UNBOUND: none */
+    VEC(ev)
+    objects; /* by number; EV_UNBOUND: none. Referenced: code that binds an element sweeps */
 } loader;
 
 static hd_status corrupt(loader *l, const char *where, const char *what) {
@@ -73,6 +74,7 @@ static hd_status make_stubs(loader *l, hd_value objects) {
         ev stub = stub_of(l, it.value, number);
         if (ev_failed(stub))
             return l->in->w->status ? l->in->w->status : corrupt(l, "/objects", "unknown class");
+        world_ref(stub);
         l->objects.items[number] = stub;
         if (number > l->in->objects) l->in->objects = number;
     }
@@ -98,6 +100,11 @@ static hd_status load_objects(loader *l) {
         }
     world_set_loader(w, NULL, NULL);
     return status;
+}
+
+static void release_objects(loader *l) {
+    for (uint32_t i = 0; i < l->objects.count; i++) world_unref(l->in->w, l->objects.items[i]);
+    vec_fini(l->in->env, &l->objects);
 }
 
 static hd_status load_slot(loader *l, hd_value v, ev *out) {
@@ -400,7 +407,7 @@ hd_status instance_load_last(instance *in, hd_value document, hd_error *error) {
     hd_status status = load_objects(&l);
     if (!status && !instance_activation(in, 0, NULL, PLAN_NONE)) status = out_of_memory(&l);
     if (!status) status = load_activation(&l, in->root, document);
-    vec_fini(in->env, &l.objects);
+    release_objects(&l);
     world_journal_clear(in->w);
     in->parts = UINT8_MAX;
     hd_status left = instance_leave(in);
@@ -431,7 +438,7 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     load_ending(in, document);
     if (!strcmp(hd_value_as_text(hd_value_at(document, "status"), ""), "paused"))
         in->status = INSTANCE_PAUSED;
-    vec_fini(in->env, &l.objects);
+    release_objects(&l);
     world_journal_clear(in->w);
     if (!status) instance_sweep(in); /* nothing of it is news */
     if (!status) instance_check(in);

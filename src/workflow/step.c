@@ -368,7 +368,8 @@ static void end_backoff(live *l, strand *s) {
 
 static void fire(hd_engine *e, strand *s) {
     live *l = begin_walk(e, s);
-    assert(s->due_ms && s->in->status == INSTANCE_RUNNING && l->stored);
+    assert(s->due_ms &&
+           s->in->status == INSTANCE_RUNNING); /* another strand's change may be under way */
     assert(s->state == STRAND_BACKOFF || s->state == STRAND_SLEEPING || s->state == STRAND_SIGNAL);
     if (s->state == STRAND_BACKOFF) end_backoff(l, s);
     else if (s->state == STRAND_SLEEPING) end_walk(l, walk_result(l->in, s, ev_none()));
