@@ -525,7 +525,7 @@ static ev run_nested(machine *m, uint32_t pc, uint32_t *resume) {
 static ev resume_generator(world *w, iter *it) {
     uint32_t next = 0;
     machine *m = w->machine;
-    if (it->end != (int64_t)m->evaluation || m->locals[it->a.i].i != it->b.i)
+    if (!m->c || it->end != (int64_t)m->evaluation || m->locals[it->a.i].i != it->b.i)
         return raise_f(w, CLASS_Unsupported, "a generator that is kept for later");
     ev v = run_nested(m, (uint32_t)it->at, &next);
     if (next == UINT32_MAX) it->done = true;
@@ -542,7 +542,7 @@ static ev invoke(world *w, ev f, const ev *args, uint32_t count) {
         return raise_f(w, CLASS_TypeError, "'%s' object is not callable", type_name(w, f));
     uint32_t index = call_index_of(f);
     if (call_target_of(f) == TARGET_BUILTIN) return call_builtin(w, index, &c);
-    if (call_serial_of(f) != m->c->serial)
+    if (!m->c || call_serial_of(f) != m->c->serial)
         return raise_f(w, CLASS_Unsupported, "a function that is kept for later");
     if (call_target_of(f) == TARGET_METHOD)
         return call_method(w, m->c->constants.items[index].tuple->items[0],

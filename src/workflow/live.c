@@ -564,15 +564,16 @@ static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
     return out->write(out->ctx, DOC_SET, path, 1, hd_int(hd_tx_pool(tx), (int64_t)l->in->now_ms));
 }
 
-/* Removes what the last run has left and the next one must not find. The strands of one that could not be stored are
- * there still (write_off). */
+/* Removes what the last run has left and the next one must not find: the strands, of one that could not be stored
+ * (write_off), and for a run from the beginning the variables, which an instance that was not done keeps. */
 static hd_status remove_end(const live *l, const doc_writer *out) {
-    static const char *const keys[] = { "result",     "error",  "finished", "failed_at",
-                                        "again",      "open",   "calls",    "fans",
-                                        "cancelling", "ending", "ready" };
+    static const char *const keys[] = { "result", "error", "finished", "failed_at", "again",
+                                        "ready",  "open",  "calls",    "fans",      "ending",
+                                        "vars",   "loops", "objects",  "cancelling" };
     hd_status status = HD_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && l->again && !status; i++) {
         const char *path[] = { keys[i] };
+        if (l->again_at && save_keeps_for_rerun(keys[i])) continue;
         status = out->write(out->ctx, DOC_REMOVE, path, 1, (hd_value){ 0 });
     }
     return status;

@@ -430,11 +430,13 @@ static void save_last_variables(saver *s) {
     save_fresh(s);
 }
 
+bool save_keeps_for_rerun(const char *part) {
+    return !strcmp(part, "vars") || !strcmp(part, "loops") || !strcmp(part, "objects");
+}
+
 /* Numbers are never used again, also not by a rerun. */
 static bool is_kept(const char *part, bool variables) {
-    if (!strcmp(part, "next")) return true;
-    return variables &&
-           (!strcmp(part, "vars") || !strcmp(part, "loops") || !strcmp(part, "objects"));
+    return !strcmp(part, "next") || (variables && save_keeps_for_rerun(part));
 }
 
 /* The node that a workflow raised the exception at; NULL: an earlier version of the workflow had it, or none did. */

@@ -28,6 +28,9 @@ hd_status instance_load_last(instance *in, hd_value document, hd_error *error);
 /* Makes an instance, without activations, what its document says. HD_CORRUPT with what is wrong; HD_NOMEM. */
 hd_status instance_load(instance *in, hd_value document, hd_error *error);
 
+/* Whether an instance that is over, and not done, keeps this part of its document for a rerun at a node. */
+bool save_keeps_for_rerun(const char *part);
+
 const char *instance_status_name(instance_status status);
 
 #endif

@@ -332,6 +332,38 @@ static void a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run(void **
     assert_int_equal(hd_value_count(hd_value_at(document(), "open")), 2);
 }
 
+/* An instance that has failed keeps its variables, for a rerun at a node. */
+static void a_rerun_from_the_beginning_has_no_variables_of_the_last_run(void **state) {
+    hd_flow *f = flow();
+    hd_flow_wait(f, "a", "s", NULL);
+    hd_flow_if(f, "a == 1");
+    hd_flow_do(f, "dd = {'a': 1}; v = dd.items(); y = 3");
+    hd_flow_else(f);
+    hd_flow_do(f, "lst = [5]");
+    hd_flow_end(f);
+    hd_flow_wait(f, "b", "s", NULL);
+    hd_flow_if(f, "b == 0");
+    hd_flow_raise(f, "ValueError('f')");
+    hd_flow_end(f);
+    hd_flow_return(f, "[a, b, lst, y]");
+    register_flow(f);
+    start("w", "{}");
+    pump();
+    assert_int_equal(hd_workflow_signal(engine, id, "s", hd_int(pool, 1)), HD_OK);
+    assert_int_equal(hd_workflow_signal(engine, id, "s", hd_int(pool, 0)), HD_OK);
+    pump();
+    assert_raised("ValueError");
+    assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_OK);
+    pump();
+    next_engine();
+    assert_int_equal(hd_workflow_signal(engine, id, "s", hd_int(pool, 2)), HD_OK);
+    pump();
+    next_engine();
+    assert_int_equal(hd_workflow_signal(engine, id, "s", hd_int(pool, 3)), HD_OK);
+    pump();
+    assert_raised("UnboundLocalError"); /* y */
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -345,6 +377,7 @@ int main(void) {
         IN_A_WORLD(a_leftover_outlives_its_function),
         IN_A_WORLD(a_leftover_outlives_the_branch_around_it),
         IN_A_WORLD(a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run),
+        IN_A_WORLD(a_rerun_from_the_beginning_has_no_variables_of_the_last_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
