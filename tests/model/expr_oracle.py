@@ -426,7 +426,7 @@ def statement(f):
     op = f[0]
     if op == "assign":
         value = "it(%s)" % src(f[1]) if any(t[0] in ("tuple", "list", "slice") for t in f[2:]) else src(f[1])
-        if any(t[0] == "name" for t in f[2:]):
+        if any(t[0] in ("name", "item", "attr") for t in f[2:]):
             value = "kept(%s)" % value
         return " = ".join([target(t) for t in f[2:]] + [value])
     if op == "aug":

@@ -493,12 +493,11 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
     return note_extra(c, made->extra, row);
 }
 
-/* The row up to which the replica has been told. */
-static uint64_t told_through(const client *c) { return c->telling ? c->telling : c->position; }
-
+/* As of all commits that were noted: that is where the spaces stand, in the middle of a row, too, if the row failed half
+ * way. */
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
     assert(c->store->ops->in_transaction(c->store));
-    return document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint, told_through(c),
+    return document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint, UINT64_MAX,
                          name, out, seq);
 }
 
@@ -526,7 +525,7 @@ static hd_status date(client *c, const log_space *space, loaded *out) {
     assert(c->store->ops->in_transaction(c->store));
     hd_status status = HD_OK;
     uint64_t folded = 0;
-    bool past = c->checkpoint > told_through(c);
+    bool past = c->checkpoint > (c->telling ? c->telling : c->position);
     if ((!out->seq && past) || out->seq > space->seq) status = folded_seq(c, space->name, &folded);
     if (!status && out->seq > space->seq && out->seq > folded)
         status = log_store_damaged(

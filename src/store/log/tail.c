@@ -85,7 +85,7 @@ hd_status tail_add(tail *t, const doc_name *name, uint64_t row, uint64_t seq) {
     if (status) return status;
     tail_doc *d = &t->docs.items[i];
     if (d->at.count && vec_last(&d->at).row == row) {
-        vec_last(&d->at).seq = seq;
+        if (vec_last(&d->at).seq < seq) vec_last(&d->at).seq = seq; /* else the row is told again */
         return HD_OK;
     }
     assert(!d->at.count || vec_last(&d->at).row < row);
