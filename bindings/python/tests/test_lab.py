@@ -451,3 +451,21 @@ def test_after_ten_losses_an_action_without_heartbeats_fails(heddle_lab):
     with pytest.raises(ConnectionError, match="gave no heartbeat"):
         heddle_lab.wait(handle.result())
     assert len(calls) == 1
+
+
+@heddle.action
+async def worked(job: str) -> str:
+    return job
+
+
+@heddle.workflow
+class Jobs(heddle.Workflow):
+    async def run(self, jobs: list[str]) -> list[str]:
+        done = []
+        while jobs:
+            done.append(await worked(jobs.pop(0)))
+        return done
+
+
+def test_arguments_that_change_something_are_computed_once():
+    assert resume_everywhere(Jobs, ["a", "b", "c"]) == 6
