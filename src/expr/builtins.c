@@ -534,6 +534,41 @@ static ev f_raise(world *w, ev self, const ev *a, const call *c) {
     return raise_f(w, CLASS_TypeError, "exceptions must derive from BaseException");
 }
 
+/* As UTF-8, cut where it is too long. */
+static void text_short(const text *t, char *out, size_t size) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->count && n + 5 < size; i++)
+        n += utf8_put((uint8_t *)out + n, text_at(t, i));
+    out[n] = 0;
+}
+
+/* heddle.keywords(function, mapping, mapping): what a call of a function of the program gives by name; the second mapping
+ * must have no key of the first. `function` is how CPython names the function when it complains. */
+static ev f_keywords(world *w, ev self, const ev *a, const call *c) {
+    ARGUMENTS;
+    char function_[300] = "?", key[300];
+    ev all = dict_new(w, EV_DICT);
+    if (a[0].kind == EV_STR) text_short(a[0].text, function_, sizeof function_);
+    for (uint32_t i = 1; i < CALL_MAX && arg_given(a[i]) && !ev_failed(all); i++) {
+        uint32_t at = 0;
+        if (a[i].kind != EV_DICT)
+            return raise_f(w, CLASS_TypeError, "%s() argument after ** must be a mapping, not %s",
+                           function_, type_name(w, a[i]));
+        for (dict_entry *e; (e = dict_next(a[i].dict, &at));) {
+            bool twice = dict_find(w, all.dict, e->key);
+            ev shown = twice ? ev_str(w, e->key) : w->empty_str;
+            if (ev_failed(shown)) return shown;
+            text_short(shown.text, key, sizeof key);
+            if (twice)
+                return raise_f(w, CLASS_TypeError,
+                               "%s() got multiple values for keyword argument '%s'", function_,
+                               key);
+            if (!dict_set(w, all.dict, e->key, e->value)) return ev_fail();
+        }
+    }
+    return all;
+}
+
 const function builtins[] = {
     ONE(abs),
     ONE(all),
@@ -553,6 +588,7 @@ const function builtins[] = {
     ONE(hex),
     { "int", f_int, CALL_KEYWORDS, 0, 2, 1, { "", "base" } },
     PLACES(isinstance, 2, 2),
+    { "heddle.keywords", f_keywords, CALL_PLACES, 2, 3, 0, { 0 } },
     ONE(len),
     PLACES(list, 0, 1),
     RAW(map),

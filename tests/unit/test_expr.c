@@ -90,6 +90,20 @@ static void attributes_of_a_group_are_readonly(void **state) {
     expr_world_close(&x);
 }
 
+/* A compiler writes it for a call with ** of a function of the program. */
+static void keywords_of_a_call_are_given_once(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x,
+                "[\"call\",\"heddle.keywords\",[\"m.f\",[\"dict\",\"a\",1],[\"dict\",\"b\",2]]]",
+                "{'a': 1, 'b': 2}");
+    assert_runs(&x,
+                "[\"call\",\"heddle.keywords\",[\"m.f\",[\"dict\",\"a\",1],[\"dict\",\"a\",2]]]",
+                "TypeError: m.f() got multiple values for keyword argument 'a'");
+    assert_runs(&x, "[\"call\",\"heddle.keywords\",[\"m.f\",[\"dict\"],5]]",
+                "TypeError: m.f() argument after ** must be a mapping, not int");
+    expr_world_close(&x);
+}
+
 static void the_class_of_a_plain_class_is_type(void **state) {
     expr_world x = expr_world_open(NULL);
     assert_runs(&x, "[\"call\", \"type\", [[\"type\", \"Item\"]]]", "<class 'type'>");
@@ -542,6 +556,7 @@ int main(void) {
         cmocka_unit_test(the_largest_size_of_bytes_is_told_from_too_little_memory),
         cmocka_unit_test(attributes_that_no_text_shows_are_assigned),
         cmocka_unit_test(attributes_of_a_group_are_readonly),
+        cmocka_unit_test(keywords_of_a_call_are_given_once),
         cmocka_unit_test(the_class_of_a_plain_class_is_type),
         cmocka_unit_test(a_wrong_name_is_found_before_too_many_places),
         cmocka_unit_test(names_of_encodings_have_no_null_character),

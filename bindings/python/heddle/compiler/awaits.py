@@ -11,6 +11,7 @@ from ..actions import OPTION_NAMES, Action, Options, RetryPolicy, make_options
 from . import construct
 from .calls import Calls, Emit, Method
 from .graph import Form
+from .operations import Keywords, keywords_of
 
 _REFUSED: tuple[Any, ...] = (asyncio.wait, asyncio.as_completed, asyncio.shield, asyncio.create_task, asyncio.ensure_future)
 
@@ -152,9 +153,21 @@ class Awaits(Calls):
     def action_arguments(self, node: ast.Call, action: Action[..., Any]) -> list[tuple[str, Form]]:
         pairs = self.bind(node, action.signature, action.name, 0)
         if pairs is None:
+            if len(node.keywords) > 1 and any(k.arg is None for k in node.keywords):
+                given = ast.keyword(None, keywords_of(node, action.function))
+                node = ast.copy_location(ast.Call(node.func, node.args, [given]), node)
             args, names = self.arguments(node)
             return [("*", ["list", *args]), ("**", construct.named(names))]
         return pairs
+
+    def keywords(self, node: Keywords) -> Form:
+        """CPython looks at each part before it evaluates the next one."""
+        merged: list[Form] = []
+        for i, part in enumerate(node.parts):
+            merged = [["call", "heddle.keywords", [node.shown, *merged, self.expr(part)]]]
+            if any(self.waits(later) for later in node.parts[i + 1:]):
+                merged = [self.keep(merged[0], part)]
+        return merged[0]
 
     def action_node(self, node: ast.AST, action: Action[..., Any], named: list[Form], options: Options) -> Emit:
         keys = self.option_keys(options, node)

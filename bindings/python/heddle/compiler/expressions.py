@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 from .builtin import FUNCTIONS, METHODS, advice_for
 from .graph import Form, Graph
 from .names import Scope, target_names
-from .operations import PythonOp
+from .operations import Keywords, PythonOp
 from .tree import walk
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -65,7 +65,7 @@ class Expressions:
             ast.JoinedStr: self._fstring, ast.FormattedValue: self._formatted, ast.Call: self.call, ast.NamedExpr: self._walrus,
             ast.ListComp: self._comprehension, ast.SetComp: self._comprehension, ast.DictComp: self._comprehension,
             ast.GeneratorExp: self._stored_generator, ast.Await: self.awaited, ast.Lambda: self._stored_lambda,
-            PythonOp: self.python_op,
+            PythonOp: self.python_op, Keywords: self.keywords,
         }
 
     # ---- what the other parts of the compiler provide
@@ -82,6 +82,10 @@ class Expressions:
 
     def python_op(self, node: PythonOp) -> Form:
         """An operation that Python does, as a step."""
+        raise NotImplementedError
+
+    def keywords(self, node: Keywords) -> Form:
+        """What a call of an action gives by name."""
         raise NotImplementedError
 
     def own_attribute(self, node: ast.Attribute) -> Optional[Form]:

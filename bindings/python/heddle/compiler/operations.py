@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from types import MethodDescriptorType
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from ..actions import Action, Options
 from ..unsupported import Unsupported
@@ -78,6 +78,36 @@ class PythonOp(ast.expr):
     type: Any
     owners: tuple[Any, ...] = ()
     """Of a method: classes with code of their own that have it, of one of which the first operand may be."""
+
+
+class Keywords(ast.expr):
+    """What a call of an action gives by name, where one of several parts is ``**``: displays of dicts, and what stands
+    behind ``**``."""
+
+    _fields = ("parts",)
+    parts: list[ast.expr]
+    shown: str
+    """How CPython names the function when it complains."""
+
+
+def keywords_of(node: ast.Call, function: Any) -> Keywords:
+    made = Keywords()
+    made.parts, made.shown = [], f"{function.__module__}.{function.__qualname__}"
+    names: list[ast.keyword] = []
+
+    def close() -> None:
+        if names:
+            keys: list[Optional[ast.expr]] = [ast.copy_location(ast.Constant(k.arg), k.value) for k in names]
+            made.parts.append(ast.copy_location(ast.Dict(keys, [k.value for k in names]), names[0].value))
+            names.clear()
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            close()
+            made.parts.append(keyword.value)
+        else:
+            names.append(keyword)
+    close()
+    return ast.copy_location(made, node)
 
 
 def _is_record(made: Any) -> bool:
