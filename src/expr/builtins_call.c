@@ -157,26 +157,123 @@ static const char *takes_exactly(const classes *c, uint32_t class_, uint32_t *co
                                                                        : NULL;
 }
 
-static ev make_exception(world *w, uint32_t class_, const call *c) {
-    uint32_t exactly;
-    const char *taking = takes_exactly(w->classes, class_, &exactly);
-    if (class_of(w->classes, class_)->flags & (CLASS_OWN_NEW | CLASS_OWN_BASES))
-        return raise_f(w, CLASS_Unsupported, "raising the class '%s', whose objects its code makes",
+/* The second argument of a group, as what the group has of it: CPython takes it as a tuple at once. It stays a list where
+ * it is one, so that the group shows it so. */
+static ev group_members(world *w, ev given) {
+    if (given.kind != EV_LIST && given.kind != EV_TUPLE && given.kind != EV_STR &&
+        given.kind != EV_BYTES && given.kind != EV_RANGE)
+        return raise_f(w, CLASS_TypeError, "second argument (exceptions) must be a sequence");
+    if (!ev_length(w, given))
+        return raise_f(w, CLASS_ValueError,
+                       "second argument (exceptions) must be a non-empty sequence");
+    if (given.kind == EV_LIST) return plist_of(w, given.list->items, given.list->count);
+    return given.kind == EV_TUPLE ? given : w->empty_tuple;
+}
+
+/* What CPython's BaseExceptionGroup.__new__ makes of its arguments. */
+static ev make_group(world *w, uint32_t class_, const call *c) {
+    bool plain = true;
+    if (c->args[0].kind != EV_STR)
+        return raise_f(w, CLASS_TypeError,
+                       "BaseExceptionGroup.__new__() argument 1 must be str, not %s",
+                       type_name(w, c->args[0]));
+    if (!world_need(w, c->args[1])) return ev_fail();
+    ev inner = group_members(w, c->args[1]);
+    if (ev_failed(inner)) return inner;
+    uint32_t count = inner.kind == EV_LIST ? inner.list->count : inner.tuple->count;
+    const ev *items = inner.kind == EV_LIST ? inner.list->items : inner.tuple->items;
+    for (uint32_t i = 0; i < count || i == 0; i++) {
+        if (i == count || items[i].kind != EV_EXC)
+            return raise_f(w, CLASS_ValueError,
+                           "Item %u of second argument (exceptions) is not an exception", i);
+        plain &= class_is(w->classes, items[i].o->class_, CLASS_Exception);
+    }
+    if (class_ == CLASS_BaseExceptionGroup && plain) class_ = CLASS_ExceptionGroup;
+    if (!plain && class_ == CLASS_ExceptionGroup)
+        return raise_f(w, CLASS_TypeError, "Cannot nest BaseExceptions in an ExceptionGroup");
+    if (!plain && class_is(w->classes, class_, CLASS_Exception))
+        return raise_f(w, CLASS_TypeError, "Cannot nest BaseExceptions in '%s'",
                        class_shown(class_of(w->classes, class_)));
-    if (taking && c->count + c->named != exactly)
-        return raise_f(w, CLASS_TypeError, "%s takes exactly %u arguments (%u given)", taking,
-                       exactly, c->count + c->named);
-    if (c->named)
-        return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
-                       class_shown(class_of(w->classes, class_)));
-    /* CPython makes attributes of the file names, and leaves them out of args. */
-    if (c->count >= 3 && c->count <= 5 && class_is(w->classes, class_, CLASS_OSError))
-        return raise_f(w, CLASS_Unsupported, "an OSError with a file name that a workflow makes");
+    ev args = tuple_pair(w, c->args[0], inner);
+    return ev_failed(args) ? args : exc_new(w, class_, args);
+}
+
+/* The attributes that CPython's own exceptions take by name. */
+typedef struct keywords {
+    uint32_t class_;
+    const char *names[2]; /* the second: NULL where there is one */
+} keywords;
+
+/* NULL: the class takes no arguments by name. */
+static const keywords *keywords_of(const classes *c, uint32_t class_) {
+    static const keywords rows[] = { { CLASS_ImportError, { "name", "path" } },
+                                     { CLASS_AttributeError, { "name", "obj" } },
+                                     { CLASS_NameError, { "name", NULL } } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (class_is(c, class_, rows[i].class_)) return &rows[i];
+    return NULL;
+}
+
+/* ImportError("m", name="n"): the exception, with both attributes if one is given. */
+static ev set_keywords(world *w, ev e, const keywords *k, const call *c) {
+    const char *shown = class_of(w->classes, k->class_)->name;
+    uint32_t most = k->names[1] ? 2 : 1;
+    if (c->named > most)
+        return raise_f(w, CLASS_TypeError, "%s() takes at most %u keyword argument%s (%u given)",
+                       shown, most, most == 1 ? "" : "s", c->named);
+    if (!call_only_names(w, c, shown, k->names[0], k->names[1])) return ev_fail();
+    for (uint32_t i = 0; i < most; i++) {
+        ev given = call_named(c, k->names[i]);
+        if (!exc_put(w, e.exc, k->names[i], arg_given(given) ? given : ev_none())) return ev_fail();
+    }
+    return e;
+}
+
+/* OSError(errno, text, file name, winerror, second file name): CPython makes attributes of the file names, and leaves
+ * them out of args. */
+static ev make_os_error(world *w, uint32_t class_, const call *c) {
+    bool named = c->count >= 3 && c->count <= 5;
     bool numbered =
         c->count >= 2 && c->count <= 5 && (c->args[0].kind == EV_INT || c->args[0].kind == EV_BOOL);
     if (class_ == CLASS_OSError && numbered) class_ = class_of_errno(c->args[0].i);
-    ev args = tuple_of(w, c->args, c->count);
-    return ev_failed(args) ? args : exc_new(w, class_, args);
+    if (named &&
+        (c->args[2].kind == EV_NONE || class_is(w->classes, class_, CLASS_BlockingIOError)))
+        return raise_f(w, CLASS_Unsupported,
+                       "an OSError whose third argument is None, or a BlockingIOError with three "
+                       "arguments, that a workflow makes");
+    ev args = tuple_of(w, c->args, named ? 2 : c->count);
+    ev made = ev_failed(args) ? args : exc_new(w, class_, args);
+    if (ev_failed(made) || !named) return made;
+    if (!exc_put(w, made.exc, "filename", c->args[2])) return ev_fail();
+    bool both = c->count == 5 && c->args[4].kind != EV_NONE;
+    return both && !exc_put(w, made.exc, "filename2", c->args[4]) ? ev_fail() : made;
+}
+
+static ev make_exception(world *w, uint32_t class_, const call *c) {
+    uint32_t exactly;
+    const char *taking = takes_exactly(w->classes, class_, &exactly);
+    const keywords *k = keywords_of(w->classes, class_);
+    bool group = class_is(w->classes, class_, CLASS_BaseExceptionGroup);
+    if (class_of(w->classes, class_)->flags & (CLASS_OWN_NEW | CLASS_OWN_BASES))
+        return raise_f(w, CLASS_Unsupported, "raising the class '%s', whose objects its code makes",
+                       class_shown(class_of(w->classes, class_)));
+    if (!group && c->named && !k)
+        return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
+                       class_shown(class_of(w->classes, class_)));
+    if (taking && c->count != exactly)
+        return raise_f(w, CLASS_TypeError, "%s takes exactly %u arguments (%u given)", taking,
+                       exactly, c->count);
+    ev made;
+    if (group) made = make_group(w, class_, c);
+    else if (class_is(w->classes, class_, CLASS_OSError)) made = make_os_error(w, class_, c);
+    else {
+        ev args = tuple_of(w, c->args, c->count);
+        made = ev_failed(args) ? args : exc_new(w, class_, args);
+    }
+    if (ev_failed(made) || !c->named) return made;
+    if (k) return set_keywords(w, made, k, c);
+    return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
+                   class_shown(class_of(w->classes, class_)));
 }
 
 static ev too_many(world *w, const class_info *info, uint32_t count) {

@@ -339,6 +339,25 @@ static ev group_message(world *w, const tuple *args) {
     return write_str(&b);
 }
 
+/* "[Errno 2] No such file: 'a' -> 'b'" */
+static ev system_message(world *w, const exc *e) {
+    static const char *const names[] = { "filename", "filename2" };
+    text_builder b = write_text(w);
+    ev code = ev_str(w, e->args.tuple->items[0]), what = ev_str(w, e->args.tuple->items[1]);
+    write_ascii(&b, "[Errno ");
+    if (!ev_failed(code)) write_whole(&b, code.text);
+    write_ascii(&b, "] ");
+    if (!ev_failed(what)) write_whole(&b, what.text);
+    for (int i = 0; i < 2 && e->attrs.kind == EV_DICT; i++) {
+        const dict_entry *at = dict_find_name(e->attrs.dict, names[i]);
+        ev file = at ? ev_repr(w, at->value) : ev_fail();
+        if (!at || ev_failed(file)) break;
+        write_ascii(&b, i ? " -> " : ": ");
+        write_whole(&b, file.text);
+    }
+    return write_str(&b);
+}
+
 ev exc_message(world *w, ev v) {
     const tuple *args = v.exc->args.tuple;
     if (args->count == 0) return w->empty_str;
@@ -348,15 +367,8 @@ ev exc_message(world *w, ev v) {
         return codec_message(w, args->items, true);
     if (is_codec_error(w, v, args, CLASS_UnicodeDecodeError, EV_BYTES))
         return codec_message(w, args->items, false);
-    if (class_is(w->classes, v.o->class_, CLASS_OSError) && args->count == 2) {
-        text_builder b = write_text(w);
-        ev code = ev_str(w, args->items[0]), what = ev_str(w, args->items[1]);
-        write_ascii(&b, "[Errno ");
-        if (!ev_failed(code)) write_whole(&b, code.text);
-        write_ascii(&b, "] ");
-        if (!ev_failed(what)) write_whole(&b, what.text);
-        return write_str(&b);
-    }
+    if (class_is(w->classes, v.o->class_, CLASS_OSError) && args->count == 2)
+        return system_message(w, v.exc);
     if (args->count > 1) return ev_repr(w, v.exc->args);
     if (class_is(w->classes, v.o->class_, CLASS_KeyError)) return ev_repr(w, args->items[0]);
     return ev_str(w, args->items[0]);

@@ -267,6 +267,16 @@ bool slice_delete(world *w, ev v, ev from, ev to, ev step) {
 
 /* ---- Attributes -------------------------------------------------------------------------- */
 
+/* Methods of CPython's own exceptions, which a workflow does not have. */
+static bool exc_has_method(const world *w, const exc *e, const text *name) {
+    static const char *const of_group[] = { "split", "subgroup", "derive" };
+    if (text_is(name, "add_note") || text_is(name, "with_traceback")) return true;
+    if (!class_is(w->classes, e->head.class_, CLASS_BaseExceptionGroup)) return false;
+    for (size_t i = 0; i < sizeof of_group / sizeof *of_group; i++)
+        if (text_is(name, of_group[i])) return true;
+    return false;
+}
+
 static ev refuse_attr(world *w, ev v, ev name) {
     char shown[160];
     uint32_t n = 0;
@@ -275,7 +285,8 @@ static ev refuse_attr(world *w, ev v, ev name) {
     shown[n] = 0;
     const class_info *info = class_of(w->classes, v.kind == EV_TYPE ? (uint32_t)v.i : ev_class(v));
     bool program = v.kind == EV_TYPE && v.i >= CLASS_BUILTIN_COUNT;
-    if (program || ev_flags(w->classes, v) & CLASS_PARTIAL)
+    bool method = v.kind == EV_EXC && exc_has_method(w, v.exc, name.text);
+    if (program || method || ev_flags(w->classes, v) & CLASS_PARTIAL)
         return raise_f(w, CLASS_Unsupported, "'%s' of a '%s' object is not data", shown,
                        class_shown(info));
     if (v.kind == EV_TYPE)
@@ -478,6 +489,20 @@ static bool exc_has_text(ev v) {
            (dict_find_name(attrs.dict, "__str__") || dict_find_name(attrs.dict, "__repr__"));
 }
 
+static bool exc_set(world *w, exc *e, ev name, ev value) {
+    if (e->attrs.kind != EV_DICT) {
+        e->attrs = dict_new(w, EV_DICT);
+        if (ev_failed(e->attrs)) return e->attrs = ev_none(), false;
+        world_ref(e->attrs);
+    }
+    return dict_set(w, e->attrs.dict, name, value);
+}
+
+bool exc_put(world *w, exc *e, const char *name, ev value) {
+    ev key = text_of_ascii(w, name);
+    return !ev_failed(key) && exc_set(w, e, key, value);
+}
+
 bool attr_set(world *w, ev v, ev name, ev value) {
     if (text_is(name.text, "__cause__")) {
         if (v.kind == EV_EXC) return set_cause(w, v.exc, value);
@@ -495,12 +520,7 @@ bool attr_set(world *w, ev v, ev name, ev value) {
             return raise_f(w, CLASS_Unsupported, "assigning '%.*s' of an exception",
                            (int)name.text->count, (const char *)name.text->data),
                    false;
-        if (v.exc->attrs.kind != EV_DICT) {
-            v.exc->attrs = dict_new(w, EV_DICT);
-            if (ev_failed(v.exc->attrs)) return v.exc->attrs = ev_none(), false;
-            world_ref(v.exc->attrs);
-        }
-        return dict_set(w, v.exc->attrs.dict, name, value);
+        return exc_set(w, v.exc, name, value);
     }
     if (v.kind == EV_TUPLE && tuple_attr(w, v, name.text).kind != EV_UNBOUND)
         return raise_f(w, CLASS_AttributeError, "can't set attribute"), false;

@@ -18,6 +18,8 @@ bool slice_bound(world *w, ev v, uint32_t count, uint32_t otherwise, uint32_t *o
 
 ev attr_get(world *w, ev v, ev name);
 bool attr_set(world *w, ev v, ev name, ev value);
+/* Gives an exception that is being made an attribute that CPython keeps in a slot. False: no memory. */
+bool exc_put(world *w, exc *e, const char *name, ev value);
 bool attr_delete(world *w, ev v, ev name);
 
 #endif

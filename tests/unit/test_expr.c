@@ -90,6 +90,46 @@ static void attributes_of_a_group_are_readonly(void **state) {
     expr_world_close(&x);
 }
 
+#define GROUP_OF(class_, inner) "[\"new\",\"" class_ "\",[\"g\"," inner "]]"
+
+static void a_group_has_exceptions_and_nothing_else(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x, GROUP_OF("ExceptionGroup", "[\"list\"]"),
+                "ValueError: second argument (exceptions) must be a non-empty sequence");
+    assert_runs(&x, GROUP_OF("ExceptionGroup", "\"ab\""),
+                "ValueError: Item 0 of second argument (exceptions) is not an exception");
+    assert_runs(&x, GROUP_OF("ExceptionGroup", "[\"set\", 1]"),
+                "TypeError: second argument (exceptions) must be a sequence");
+    assert_runs(&x, GROUP_OF("ExceptionGroup", "[\"list\",[\"new\",\"CancelledError\",[]]]"),
+                "TypeError: Cannot nest BaseExceptions in an ExceptionGroup");
+    assert_runs(&x, GROUP_OF("BaseExceptionGroup", "[\"list\",[\"new\",\"KeyError\",[1]]]"),
+                "ExceptionGroup('g', [KeyError(1)])");
+    assert_runs(
+        &x,
+        "[\"method\"," GROUP_OF(
+            "ExceptionGroup",
+            "[\"list\",[\"new\",\"KeyError\",[1]]]") ",\"split\",[[\"type\",\"KeyError\"]]]",
+        "Unsupported: 'split' of a 'ExceptionGroup' object is not data");
+    expr_world_close(&x);
+}
+
+static void exceptions_take_by_name_what_those_of_cpython_take(void **state) {
+    expr_world x = expr_world_open(NULL);
+    assert_runs(&x,
+                "[\"attr\",[\"new\",\"ModuleNotFoundError\",[\"m\"],[[\"name\",\"n\"]]],\"name\"]",
+                "'n'");
+    assert_runs(&x, "[\"attr\",[\"new\",\"AttributeError\",[],[[\"name\",1]]],\"obj\"]", "None");
+    assert_runs(&x, "[\"new\",\"ModuleNotFoundError\",[],[[\"obj\",1]]]",
+                "TypeError: 'obj' is an invalid keyword argument for ImportError()");
+    assert_runs(&x, "[\"new\",\"NameError\",[],[[\"name\",1],[\"obj\",1]]]",
+                "TypeError: NameError() takes at most 1 keyword argument (2 given)");
+    assert_runs(&x, "[\"new\",\"ValueError\",[],[[\"name\",1]]]",
+                "TypeError: ValueError() takes no keyword arguments");
+    assert_runs(&x, "[\"call\",\"str\",[[\"new\",\"OSError\",[2,\"no\",\"a\",null,\"b\"]]]]",
+                "\"[Errno 2] no: 'a' -> 'b'\"");
+    expr_world_close(&x);
+}
+
 /* A compiler writes it for a call with ** of a function of the program. */
 static void keywords_of_a_call_are_given_once(void **state) {
     expr_world x = expr_world_open(NULL);
@@ -556,6 +596,8 @@ int main(void) {
         cmocka_unit_test(the_largest_size_of_bytes_is_told_from_too_little_memory),
         cmocka_unit_test(attributes_that_no_text_shows_are_assigned),
         cmocka_unit_test(attributes_of_a_group_are_readonly),
+        cmocka_unit_test(a_group_has_exceptions_and_nothing_else),
+        cmocka_unit_test(exceptions_take_by_name_what_those_of_cpython_take),
         cmocka_unit_test(keywords_of_a_call_are_given_once),
         cmocka_unit_test(the_class_of_a_plain_class_is_type),
         cmocka_unit_test(a_wrong_name_is_found_before_too_many_places),

@@ -405,12 +405,12 @@ def _made_error(cls: Any, args: list[Any]) -> Optional[BaseException]:
         try:
             made: BaseException = cls(*args)
             return made
-        except TypeError:
+        except (TypeError, ValueError):  # ValueError: of a group without exceptions
             pass
     for given in (args, []):
         try:
             made = cls.__new__(cls, *given)
-        except TypeError:
+        except (TypeError, ValueError):
             continue
         made.args = tuple(args)
         return made

@@ -38,6 +38,8 @@ REFUSED = [
     ("x = Colour.RED in «Colour»", "`in` of the class Colour", "isinstance(x, Colour)"),
     ("x = Tagged(1)\nreturn «x.KIND»", "an attribute of the class Tagged", "Write Tagged.KIND."),
     ("async with asyncio.TaskGroup() as g:\n    t = g.create_task(echo(1))\nreturn «t.done()»", "done() of a task", "Await the task"),
+    ("try:\n    await echo(1)\nexcept ExceptionGroup as g:\n    return «g.split(ValueError)»", "split of an ExceptionGroup", ".exceptions"),
+    ("try:\n    await echo(1)\nexcept ExceptionGroup as g:\n    return «g.split((KeyError, OSError))»", "split of an ExceptionGroup", ".exceptions"),
     ("«echo(3)»", "not awaited", "`await`"),
     ("x = [«echo(3)»]", "not awaited", "asyncio.gather"),
     ("x = «ordinary(3)»", "ordinary function", "@action"),

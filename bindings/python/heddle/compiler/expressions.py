@@ -455,6 +455,8 @@ class Expressions:
         if function.attr in _OF_TASKS:
             self.source.refuse(node, f"{function.attr}() of a task is not supported",
                                "Await the task, or call result() behind the block of its TaskGroup.")
+        if function.attr == "split" and node.args and self._is_exception_class(node.args[0]):
+            self.source.refuse(node, "split of an ExceptionGroup is not supported", "Look at its .exceptions in a loop.")
         if function.attr not in METHODS:
             self.source.refuse(node, f"{function.attr} is no method of str, bytes, int, float, list, tuple, dict or set",
                                "Make it an action that takes the object, and await the call.")
@@ -466,6 +468,13 @@ class Expressions:
             receiver = self.expr(function.value)
         args, names = self.arguments(node)
         return ["method", receiver, function.attr, args, names] if names else ["method", receiver, function.attr, args]
+
+    def _is_exception_class(self, node: ast.expr) -> bool:
+        """Whether it is a class of exceptions, or a tuple of them."""
+        if isinstance(node, ast.Tuple):
+            return any(map(self._is_exception_class, node.elts))
+        known = self.scope.peek(node)
+        return known is not None and isinstance(known.value, type) and issubclass(known.value, BaseException)
 
     def waits_in_arguments(self, node: ast.Call) -> bool:
         return any(self.waits(arg) for arg in node.args) or any(self.waits(k.value) for k in node.keywords)
