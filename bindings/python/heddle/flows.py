@@ -185,7 +185,9 @@ def settle(future: asyncio.Future[Any], error: Optional[BaseException], value: A
     if error is None:
         future.set_result(value)
     elif isinstance(error, StopIteration):
-        future.set_exception(RuntimeError(f"the workflow raised {error!r}"))
+        made = RuntimeError("coroutine raised StopIteration")
+        made.__cause__ = error
+        future.set_exception(made)
     else:
         future.set_exception(error)
 

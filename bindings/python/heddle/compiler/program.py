@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 from dataclasses import dataclass
-from types import FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Callable, Iterator, Optional
 
 from ..actions import Action
@@ -13,7 +14,7 @@ from .bypython import rewrite
 from .calls import Method
 from .classes import ClassTable, class_kind, class_name
 from .coroutines import Sites, declare
-from .graph import Form, Graph
+from .graph import Form, Graph, Handler
 from .inference import Attributes, hints
 from .inputs import conform_inputs
 from .names import Known, Scope, Unresolved
@@ -60,6 +61,7 @@ class Program:
         self.sites = Sites()
         self.attributes = Attributes(self)
         self._has_objects: Optional[bool] = None
+        self._names_stop: Optional[bool] = None
 
     # ---- methods and attributes of the class
 
@@ -203,10 +205,34 @@ class Program:
         if is_main:
             self._begin(compiler, definition)
             conform_inputs(compiler, self.name, method.function, definition)
+        guard = Handler(None) if method.is_async and self._may_stop() else None
+        if guard is not None:
+            graph.flush()
+            graph.handler = guard
         compiler.block(definition.body)
         compiler.end_function(None, definition)
+        if guard is not None:
+            self._convert_stop(compiler, guard, definition)
         self._declare(graph, scope, params, definition)
         return {"name": self._names[method.function], "params": params, "nodes": graph.nodes, "edges": graph.edges}
+
+    def _may_stop(self) -> bool:
+        """Whether methods of the class name StopIteration, or a class below it."""
+        if self._names_stop is None:
+            self._names_stop = any(_names(function, function.__code__, _is_stop) for owner in self.own_classes
+                                   for function in _functions_in(owner))
+        return self._names_stop
+
+    def _convert_stop(self, compiler: Statements, guard: Handler, at: ast.AST) -> None:
+        """A coroutine does not raise StopIteration: CPython makes it the cause of a RuntimeError."""
+        graph, stopped, error = compiler.graph, compiler.branch_name(), ["name", compiler.branch_name()]
+        graph.handler = None
+        found = graph.handle(guard, at, "stopped", [{"classes": ["StopIteration"], "as": stopped}])
+        graph.behind(found, "GUARD", 0)
+        graph.do(["assign", ["new", "RuntimeError", ["coroutine raised StopIteration"]], error], at)
+        graph.do(["assign", ["name", stopped], ["attr", error, "__cause__"]], at)
+        graph.add("RAISE", at, "raise", value=error)
+        graph.take()
 
     def _declare(self, graph: Graph, scope: Scope, params: list[str], at: ast.AST) -> None:
         """Variables that are read before anything can have assigned them begin without a value."""
@@ -274,6 +300,21 @@ def _functions_in(cls: type) -> Iterator[FunctionType]:
         function = getattr(value, "__func__", value)
         if isinstance(function, FunctionType):
             yield _own_function(function)
+
+
+def _names(function: FunctionType, code: CodeType, wanted: Callable[[Any], bool]) -> bool:
+    """Whether the code names an object that is wanted: a global, a built-in, or an attribute of a module."""
+    places: list[dict[str, Any]] = [inspect.getclosurevars(function).nonlocals if function.__closure__ else {},
+                                    function.__globals__, vars(builtins)]
+    for name in (*code.co_names, *code.co_freevars):
+        found = next((place[name] for place in places if name in place), None)
+        if wanted(found) or isinstance(found, ModuleType) and any(wanted(vars(found).get(inner)) for inner in code.co_names):
+            return True
+    return any(_names(function, inner, wanted) for inner in code.co_consts if isinstance(inner, CodeType))
+
+
+def _is_stop(found: Any) -> bool:
+    return isinstance(found, type) and issubclass(found, StopIteration)
 
 
 def _own_function(function: FunctionType) -> FunctionType:
