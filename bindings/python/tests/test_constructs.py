@@ -16,15 +16,78 @@ from heddle.testing.lab import CLOCK
 CASES = (pathlib.Path(__file__).parent / "constructs.txt").read_text().rstrip("\n").split("\n---\n")
 
 
+CLASSES = {
+    "private names belong to the class in which they stand": """
+class Mixin:
+    __rate = 5
+    def total(self):
+        return self.__rate * self.__twice(2)
+    def __twice(self, x):
+        return 2 * x
+
+class Base(Workflow):
+    __rate = 7
+    async def fetch(self):
+        self.__seen = await echo(self.__rate)
+        return self.__seen
+    async def __own(self):
+        return "base"
+    async def who(self):
+        return await self.__own()
+
+@workflow
+class _Flow(Base, Mixin):
+    __rate = 9
+    async def __own(self):
+        return "flow"
+    async def run(self):
+        self.__seen = 1
+        return self.__rate, self.total(), await self.fetch(), self.__seen, self._Base__seen, await self.who(), await self.__own()
+
+Flow = _Flow
+""",
+    "a mixin may stand behind Workflow": """
+class Mixin:
+    LIMIT = 3
+    async def m(self, x):
+        return await echo(x + self.LIMIT)
+    async def both(self):
+        return "mixin"
+
+@workflow
+class Flow(Workflow, Mixin):
+    async def both(self):
+        return "flow", await super().both()
+    async def run(self):
+        return await self.m(1), await self.both(), await super().m(2)
+""",
+    "a class of underscores mangles nothing": """
+@workflow
+class __(Workflow):
+    __rate = 3
+    async def run(self):
+        __x = self.__rate
+        return __x
+Flow = __
+""",
+}
+
+
+async def both(source: str) -> tuple[twin.Outcome, twin.Outcome]:
+    plain = await twin.run_plain(source)
+    async with Store(clock=CLOCK) as store:
+        return plain, await twin.run_compiled(store, source)
+
+
+@pytest.mark.parametrize("source", CLASSES.values(), ids=CLASSES)
+def test_classes_do_what_python_does(source: str) -> None:
+    plain, compiled = asyncio.run(both(source))
+    assert twin.same(plain, compiled), f"Python {plain}\nheddle {compiled}"
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case.partition("\n")[0][:60] for case in CASES])
 def test_a_workflow_does_what_python_does(case: str) -> None:
     body, _, rest = case.partition("\n%%\n")
     source = twin.flow(body, rest)
-
-    async def both() -> tuple[twin.Outcome, twin.Outcome]:
-        plain = await twin.run_plain(source)
-        async with Store(clock=CLOCK) as store:
-            return plain, await twin.run_compiled(store, source)
-
-    plain, compiled = asyncio.run(both())
+    plain, compiled = asyncio.run(both(source))
     assert twin.same(plain, compiled, ordered=not any(word in body for word in ("gather", "TaskGroup", "create_task"))), f"Python {plain}\nheddle {compiled}"

@@ -71,9 +71,11 @@ class Program:
         if after is not None:
             order = order[order.index(after) + 1:]
         for owner in order:
-            if owner is self.base or owner is object:
-                return None
             found = owner.__dict__.get(name)
+            if owner in self.base.__mro__:
+                if found is not None:
+                    return None
+                continue  # classes behind Workflow: class Flow(Workflow, Mixin)
             if isinstance(found, staticmethod) and isinstance(found.__func__, FunctionType):
                 return Method(found.__func__, owner, "")
             if isinstance(found, classmethod) and isinstance(found.__func__, FunctionType):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 from types import FunctionType
 from typing import Union
 
@@ -19,12 +20,33 @@ class Module:
         self.source = source
         self.definitions: dict[tuple[int, str], Definition] = {}
         self.rebound: set[str] = set()
-        for node in ast.walk(ast.parse("".join(source.lines), source.filename)):
+        text = "".join(source.lines)
+        tree = ast.parse(text, source.filename)
+        if any(not name.endswith("__") for name in _UNDERSCORES.findall(text)):
+            _mangle(tree, "")
+        for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
                 self.definitions[first, node.name] = node
             elif isinstance(node, ast.Global):
                 self.rebound.update(node.names)
+
+
+_UNDERSCORES = re.compile(r"\b__\w+")
+_NAMED: dict[type[ast.AST], str] = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.ExceptHandler: "name",
+                                    ast.MatchAs: "name", ast.MatchStar: "name", ast.MatchMapping: "rest"}
+"""Where a name stands in the nodes whose names CPython mangles: not those of keyword arguments."""
+
+
+def _mangle(node: ast.AST, cls: str) -> None:
+    """Gives private names (``__x``) below the node the form that they have in their class: ``_Class__x``."""
+    field = _NAMED.get(type(node))
+    name = getattr(node, field) if field is not None else None
+    if field is not None and cls and name and name.startswith("__") and not name.endswith("__"):
+        setattr(node, field, f"_{cls}{name}")
+    inside = set(node.body) if isinstance(node, ast.ClassDef) else set()
+    for child in ast.iter_child_nodes(node):
+        _mangle(child, node.name.lstrip("_") if isinstance(node, ast.ClassDef) and child in inside else cls)
 
 
 _modules: dict[str, tuple[tuple[str, ...], Module]] = {}
