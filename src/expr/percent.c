@@ -100,6 +100,7 @@ static bool read_size(percent *p, field *f, int64_t limit, const char *too_big, 
         ev v;
         p->at++;
         if (!next_arg(p, &v)) return false;
+        v = ev_bare(v);
         if (!ev_is_int(v)) return raise_about(p->w, v, "* wants int"), false;
         bool back = v.i < 0 && out == &f->width; /* a negative width is one on the left */
         if (back) f->left = true;
@@ -163,11 +164,13 @@ static bool put_int(percent *p, const field *f, ev v) {
     bool real = f->type == 'd' || f->type == 'i' || f->type == 'u';
     unsigned base = f->type == 'o' ? 8 : f->type == 'x' || f->type == 'X' ? 16 : 10;
     char digits[72];
+    ev given = v;
+    v = ev_bare(v);
     if (real && v.kind == EV_FLOAT) v = arith_int_of_float(p->w, v.d);
     if (ev_failed(v)) return false;
     if (!ev_is_int(v)) {
         raise_f(p->w, CLASS_TypeError, "%%%c format: %s is required, not %s", (char)f->type,
-                real ? "a real number" : "an integer", type_name(p->w, v));
+                real ? "a real number" : "an integer", type_name_whole(p->w, given));
         return false;
     }
     size_t n =
@@ -187,10 +190,11 @@ static bool put_int(percent *p, const field *f, ev v) {
 }
 
 static bool put_float(percent *p, const field *f, ev v) {
-    if (!ev_is_number(v)) {
-        raise_f(p->w, CLASS_TypeError, "must be real number, not %s", type_name(p->w, v));
+    if (!ev_is_number(ev_bare(v))) {
+        raise_f(p->w, CLASS_TypeError, "must be real number, not %s", type_name_whole(p->w, v));
         return false;
     }
+    v = ev_bare(v);
     double d = v.kind == EV_FLOAT ? v.d : (double)v.i;
     text_builder b = write_text(p->w);
     if (isnan(d) || isinf(d)) write_ascii(&b, isnan(d) ? "nan" : "inf");
@@ -208,6 +212,7 @@ static bool put_float(percent *p, const field *f, ev v) {
 }
 
 static bool put_char(percent *p, const field *f, ev v) {
+    v = ev_bare(v);
     if (ev_is_int(v)) {
         if (v.i < 0 || v.i > 0x10FFFF)
             return refuse(p->w, CLASS_OverflowError, "%c arg not in range(0x110000)");

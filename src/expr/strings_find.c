@@ -122,15 +122,16 @@ static ev check_ends(world *w, ev self, const ev *a, bool end) {
     uint32_t from, to;
     const char *name = end ? "endswith" : "startswith", *kind = type_name(w, self);
     if (!bounds_of(w, self, a, &from, &to)) return ev_fail();
-    if (a[0].kind == self.kind) return ev_bool(ends_match(self.text, a[0].text, from, to, end));
-    if (a[0].kind != EV_TUPLE)
+    ev what = ev_bare_text(a[0]);
+    if (what.kind == self.kind) return ev_bool(ends_match(self.text, what.text, from, to, end));
+    if (what.kind != EV_TUPLE)
         return raise_f(w, CLASS_TypeError, "%s first arg must be %s or a tuple of %s, not %s", name,
-                       kind, kind, type_name(w, a[0]));
-    for (uint32_t i = 0; i < a[0].tuple->count; i++) {
-        ev part = a[0].tuple->items[i];
+                       kind, kind, type_name(w, what));
+    for (uint32_t i = 0; i < what.tuple->count; i++) {
+        ev part = ev_bare_text(what.tuple->items[i]);
         if (part.kind != self.kind && self.kind == EV_STR)
             return raise_f(w, CLASS_TypeError, "tuple for %s must only contain str, not %s", name,
-                           type_name(w, part));
+                           type_name_whole(w, part));
         if (part.kind != self.kind)
             return raise_f(w, CLASS_TypeError, "a bytes-like object is required, not '%s'",
                            type_name(w, part));
