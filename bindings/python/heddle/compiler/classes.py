@@ -16,6 +16,18 @@ BUILTIN_TYPES: dict[type, str] = {cls: cls.__name__ for cls in (
 BUILTIN_TYPES[type(None)] = "NoneType"
 BUILTIN_TYPES[enum.Enum] = "Enum"
 
+_OF_ENGINE: frozenset[str] = frozenset(
+    "dict_keys dict_values dict_items generator list_iterator list_reverseiterator dict_reversekeyiterator enumerate zip map filter "
+    "reversed builtin_function_or_method".split())
+"""Other built-in classes that the engine knows: of objects that live during one evaluation."""
+
+
+def is_unknown(cls: type) -> bool:
+    """A built-in class of which a workflow has no objects: complex, bytearray, slice."""
+    return cls.__module__ == "builtins" and cls not in BUILTIN_TYPES and cls.__name__ not in _OF_ENGINE and \
+        not issubclass(cls, BaseException) and not values.is_standard(cls)
+
+
 def class_name(cls: type) -> str:
     """The name under which values of the class cross: built-in classes by their own, others as "module:Class"."""
     if cls in BUILTIN_TYPES:

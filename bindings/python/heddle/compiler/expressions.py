@@ -487,7 +487,8 @@ class Expressions:
         names: list[Form] = []
         for i, value in enumerate(values):
             keyword = node.keywords[i - len(node.args)].arg if i >= len(node.args) else None
-            form = self._argument(value)
+            bound = self._bound_method(value, node, i < last) if keyword == "key" or i == 0 and self._maps(node) else None
+            form = self._argument(value) if bound is None else bound
             if i >= len(node.args) and keyword is None:
                 form = ["**", form]
             if i < last and len(node.args) == 1 and isinstance(value, ast.Starred):
@@ -499,6 +500,33 @@ class Expressions:
             else:
                 names.append(form if keyword is None else [keyword, form])
         return args, names
+
+    def _maps(self, node: ast.Call) -> bool:
+        """Whether the first argument is a function: of map and filter."""
+        known = self.scope.peek(node.func) if isinstance(node.func, ast.Name) else None
+        return known is not None and known.value in (map, filter)
+
+    def _bound_method(self, node: ast.expr, call: ast.Call, early: bool) -> Optional[Form]:
+        """``key=d.get`` as ``key=lambda x: d.get(x)``, and AttributeError if `d` has no such method. `early`: the call comes
+        behind something that waits. None: it is something else."""
+        if not isinstance(node, ast.Attribute) or node.attr not in METHODS or self.scope.peek(node) is not None:
+            return None
+        count = len(call.args) - 1 if self._maps(call) and isinstance(call.func, ast.Name) and call.func.id == "map" else 1
+        if not self._is_path(node.value) or any(isinstance(arg, ast.Starred) for arg in call.args):
+            self.source.refuse(node, f"the method {node.attr} of an object is given as a function",
+                               f"Give the object a name, and write a lambda: lambda x: name.{node.attr}(x).")
+        receiver, params = self.expr(node.value), [f"%x{i}" for i in range(count)]
+        if early and not self.is_stable(receiver, ()):
+            receiver = self.keep(receiver, node)
+        function = ["lambda", params, ["method", receiver, node.attr, [["name", param] for param in params]]]
+        check = ["call", "heddle.method", [receiver, node.attr]]
+        if early:
+            self.graph.do(["expr", check], node)
+        return function if early else ["if", check, None, function]
+
+    def _is_path(self, node: ast.expr) -> bool:
+        """Whether it is the same object however often it is evaluated: a name or constant, or an attribute of one."""
+        return isinstance(node, (ast.Name, ast.Constant)) or isinstance(node, ast.Attribute) and self._is_path(node.value)
 
     def _argument(self, node: ast.expr) -> Form:
         """An argument of a built-in: it may be a function or a generator."""

@@ -10,7 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Optional
 
 from ..actions import Action
-from .classes import ClassTable
+from .classes import ClassTable, is_unknown
 from .graph import Form
 from .refusal import Source
 from .source import Definition, Module
@@ -182,6 +182,9 @@ class Scope:
 
     def class_of(self, cls: type, node: ast.AST) -> str:
         """The name of a class in the IR, which then declares it."""
+        if is_unknown(cls):
+            self.source.refuse(node, f"no object of the class {cls.__name__} can be in a workflow",
+                               f"Leave {cls.__name__} out; use its objects in actions only.")
         name = self.classes.name(cls)
         if name is None:
             self.source.refuse(node, f"objects of the class {cls.__name__} cannot be in a workflow",
