@@ -100,7 +100,15 @@ def _record(cls: Any) -> Flags:
     config = getattr(cls, "model_config", None) or getattr(cls, "__config__", None)
     checks = config.get("validate_assignment") if isinstance(config, dict) else getattr(config, "validate_assignment", False)
     base = next((b for b in cls.__mro__ if b.__module__.partition(".")[0] == "pydantic"), object)
-    return {"own_text": True, "own_equal": True, "own_set": bool(checks) or not _is(cls, "__setattr__", base)}
+    return {"own_text": True, "own_equal": True, "own_set": bool(checks) or is_frozen_model(cls) or not _is(cls, "__setattr__", base)}
+
+
+def is_frozen_model(cls: Any) -> bool:
+    """pydantic's own code says then what assigning a field raises."""
+    config = getattr(cls, "model_config", None) or getattr(cls, "__config__", None)
+    if isinstance(config, dict):
+        return bool(config.get("frozen"))
+    return bool(getattr(config, "frozen", False)) or not getattr(config, "allow_mutation", True)
 
 
 # ---- Enums

@@ -109,6 +109,16 @@ def test_a_method_of_a_model_is_refused_or_unsupported() -> None:
         run(head + twin.flow("i = await echo([Item(id=3), 4])\nreturn i[0].copy()"))
 
 
+def test_a_field_of_a_frozen_model_is_not_assigned() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    config = "model_config = {'frozen': True}" if hasattr(pydantic.BaseModel, "model_validate") else "class Config:\n        frozen = True"
+    head = f"from pydantic import BaseModel\n\nclass Item(BaseModel):\n    id: int\n    {config}\n\n"
+    with pytest.raises(heddle.CompileError, match="Item is frozen: id cannot be assigned"):
+        run(head + twin.flow("i = Item(id=3)\ni.id = 4"))
+    with pytest.raises(heddle.Unsupported, match="assigning an attribute: a workflow does not know what the code of the class 'Item' says"):
+        run(head + twin.flow("i = await echo([Item(id=3), 4])\ni[0].id = 4"))
+
+
 def test_run_outside_of_a_store_runs_in_memory() -> None:
     names = twin.module_of(twin.flow("return await add(x, 2)", params="x"), heddle)
     assert asyncio.run(names["Flow"]().run(3)) == 5

@@ -411,9 +411,12 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         type_ = self.types.of(node)
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load) or self.types.is_self(node.value):
+        if self.types.is_self(node.value):
             return node
         found = self.types.of(node.value)
+        if not isinstance(node.ctx, ast.Load):
+            self._check_set(node, found)
+            return node
         cls = next((_class(m) for m in members(found) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
         if cls is not None and _is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
             return self._op("attribute", [node.value, ast.Constant(node.attr)], node, type_)
@@ -422,6 +425,16 @@ class _Rewriter(ast.NodeTransformer):
                     hasattr(owner, node.attr) and not node.attr.startswith("__"):
                 self._refuse_attribute(node, node.attr, owner)
         return node
+
+    def _check_set(self, node: ast.Attribute, found: Any) -> None:
+        """Refuses to assign an attribute if code of the class says what that does, whichever class it is of."""
+        classes = [member for member in members(found) if member is not NONE]
+        sets = [isinstance(cls, type) and class_kind(cls) == "record" and operators.own(cls, "record").get("own_set") for cls in classes]
+        if sets and all(sets):
+            name = classes[0].__name__
+            self.source.refuse(node, f"{name} is frozen: {node.attr} cannot be assigned" if operators.is_frozen_model(classes[0]) else
+                               f"assigning {node.attr} of a {name} runs code of that class",
+                               f"Make another {name}, or change it in an action that returns it.")
 
     # ---- calls
 

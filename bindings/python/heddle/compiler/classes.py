@@ -169,13 +169,6 @@ def _record_flags(cls: type) -> dict[str, Form]:
         elif not hasattr(cls, "__slots__"):
             flags["open"] = True
         return flags
-    if is_namedtuple(cls):
-        return flags
-    config: Any = getattr(cls, "model_config", None) or getattr(cls, "__config__", None)
-    frozen = config.get("frozen") if isinstance(config, dict) else getattr(config, "frozen", False) or \
-        not getattr(config, "allow_mutation", True)
-    if frozen:
-        flags["frozen"] = True
     return flags
 
 
