@@ -575,12 +575,21 @@ static bool branch_over(strand *s) {
     return f->ended || fan_go_on(f);
 }
 
+/* asyncio.gather asks a task whether it was cancelled, and not for its exception: CancelledError(''). */
+static ev settled_result(world *w, ev exception) {
+    if (!class_is(w->classes, ev_class(exception), CLASS_CancelledError)) return exception;
+    ev args = tuple_of(w, &w->empty_str, 1);
+    return ev_failed(args) ? args : exc_new(w, CLASS_CancelledError, args);
+}
+
 /* As asyncio's loop calls what waits for a task when the tasks that are ready have run, the strand goes to the end of
  * the list: a branch that fails before it waits does not keep the others from beginning. */
 bool walk_branch_over(strand *s, ev result, bool failed) {
     fan *f = s->a->fan;
     assert(f && !f->ended && !s->waits_for);
-    if (!fan_keep(f, s->a->index, result, failed)) return false;
+    if (failed && fan_barrier(f)->mode == BARRIER_SETTLED)
+        result = settled_result(s->in->w, result);
+    if (ev_failed(result) || !fan_keep(f, s->a->index, result, failed)) return false;
     s->node = fan_node(f)->pair;
     s->failed = failed;
     if (fan_node(f)->here) return branch_over(s);
@@ -688,11 +697,17 @@ static bool run_action(strand *s, const plan_node *n) {
     return true;
 }
 
-/* Seconds as a time to wait until; false: no number, and the exception is raised. */
+/* Seconds as a time to wait until; false: no number, and the exception is raised. That of a SLEEP is asyncio.sleep's,
+ * which compares the seconds with 0. */
 static bool due_of(strand *s, ev v, bool until, bool *raised, uint64_t *due) {
+    bool sleeps = strand_node(s)->kind == NODE_SLEEP && !until;
+    v = ev_bare(v);
     double seconds = v.kind == EV_FLOAT ? v.d : (double)v.i;
-    *raised = !ev_is_number(v) || isnan(seconds);
+    *raised = !ev_is_number(v) || (isnan(seconds) && !sleeps);
+    if (*raised && sleeps)
+        return (void)ev_order(s->in->w, COMPARE_LE, v, ev_int(0)), unwind_pending(s);
     if (*raised) return unwind_new(s, CLASS_TypeError, "seconds must be a number");
+    if (isnan(seconds)) seconds = 0;
     double at = until ? seconds * 1000 : (double)s->in->now_ms + seconds * 1000;
     *due = at < 1 ? 1 : at > 9e15 ? (uint64_t)9e15 : (uint64_t)ceil(at);
     return true;

@@ -45,6 +45,7 @@ REFUSED = [
     ("x = «slice»", "no object of the class slice", "in actions only"),
     ("x = max([1], key=«{1: 2}.get»)", "the method get of an object is given", "lambda x: name.get(x)"),
     ("x = list(map(«'a'.join», *[[1]]))", "the method join of an object is given", "lambda x: name.join(x)"),
+    ("await asyncio.gather(echo(1), «5»)", "takes calls, and 5 is none", "Leave it out"),
     ("«echo(3)»", "not awaited", "`await`"),
     ("x = [«echo(3)»]", "not awaited", "asyncio.gather"),
     ("x = «ordinary(3)»", "ordinary function", "@action"),

@@ -124,6 +124,8 @@ class Several(Awaits):
                 shown = "[...]" if isinstance(arg, (ast.List, ast.ListComp)) else "(...)"
                 self.source.refuse(arg, "asyncio.gather takes calls one by one, and no collection of them",
                                    f"Write asyncio.gather(*{shown}).")
+            if isinstance(arg, (ast.Constant, ast.JoinedStr, ast.Dict)):
+                self.source.refuse(arg, f"asyncio.gather takes calls, and {ast.unparse(arg)} is none", "Leave it out.")
         branches: list[Branch] = []
 
         def prepare() -> None:
