@@ -325,6 +325,33 @@ def test_killed_everywhere_with_an_exception():
     assert resume_everywhere(call(bad), 0) == 2
 
 
+@heddle.action
+async def fails(x: int) -> None:
+    raise KeyError(x)
+
+
+@heddle.workflow
+class Collects(heddle.Workflow):
+    async def run(self) -> list:
+        got = await asyncio.gather(fails(1), keep([2]), return_exceptions=True)
+        return [*got, ValueError(3), {"a": (await asyncio.gather(fails(4), return_exceptions=True))[0]}]
+
+
+def test_equal_exceptions_in_a_result_are_the_same_end():
+    assert resume_everywhere(Collects) == 6
+
+
+def test_other_exceptions_in_a_result_are_another_end():
+    runs = []
+
+    async def unsteady(x):
+        runs.append(1)
+        return KeyError(len(runs))
+
+    with pytest.raises(AssertionError, match=r"killed (before|after) step 1 it ended with KeyError\(\d\), not with KeyError\(1\)"):
+        resume_everywhere(call(unsteady, name="another"), 0)
+
+
 def test_a_workflow_that_does_not_survive_is_found_out():
     runs = []
 
