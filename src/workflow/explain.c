@@ -3,7 +3,8 @@
  * A FAN_HEAD runs its branches in parallel. A LOOP_HEAD runs one iteration after the other; this file finds what in
  * it needs that: a condition, a variable that an iteration reads and an earlier one has assigned, an object from
  * outside that its body changes, a way out. A loop without any of these could be a FAN_HEAD, and is told so. Where the
- * head of a loop has a "comment", a compiler has judged it by rules of its own, and its reason is the answer.
+ * head of a loop has a "comment", a compiler has judged it by rules of its own, and its reason is the answer. A loop with
+ * an empty comment does not stand in the source, and is left out.
  *
  * Cost: O(nodes * variables / 64) for each loop. */
 #include "base/env.h"
@@ -178,19 +179,24 @@ static hd_value record_of(looker *l, bool parallel, hd_value actions) {
     return hd_object_set(pool, r, "why", l->why);
 }
 
-/* What a compiler has said of the loop, which knows the source and its own rules. */
-static bool note_comment(looker *l) {
+/* What a compiler has said of the loop, which knows the source and its own rules; a value that does not exist: nothing. */
+static hd_value comment_of(looker *l) {
     for (hd_iter it = hd_iter_of(nodes_of(l)); hd_iter_next(&it);) {
         hd_value comment = hd_value_at(it.value, "comment");
         if (hd_value_kind(comment) == HD_KIND_STRING &&
             is_text(hd_value_at(it.value, "id"), l->f->nodes[l->head].id))
-            return because(l, true, comment), true;
+            return comment;
     }
-    return false;
+    return (hd_value){ 0 };
 }
 
-static hd_value explain_loop(looker *l) {
-    if (note_comment(l)) return record_of(l, false, actions_of(l, false));
+static hd_value explain_loop(looker *l, hd_value all) {
+    hd_value comment = comment_of(l);
+    if (hd_value_exists(comment)) {
+        if (is_text(comment, "")) return all;
+        because(l, true, comment);
+        return hd_array_append(l->pool, all, record_of(l, false, actions_of(l, false)));
+    }
     note_ways(l);
     note_variables(l, l->f->names->names.count);
     note_objects(l);
@@ -201,7 +207,7 @@ static hd_value explain_loop(looker *l) {
                           "nothing else is carried from one iteration to the next: it could run in "
                           "parallel, with concurrent = True in the Python class, or with "
                           "hd_flow_each in C"));
-    return record_of(l, false, actions);
+    return hd_array_append(l->pool, all, record_of(l, false, actions));
 }
 
 static hd_value explain_fan(looker *l) {
@@ -225,7 +231,7 @@ static hd_value explain_function(const plan *p, uint32_t of, hd_pool *pool, hd_v
             p,          f,    of, i, pool, sets, sets + variables, sets + 2 * (size_t)variables,
             hd_array(), false
         };
-        if (f->nodes[i].kind == NODE_LOOP_HEAD) all = hd_array_append(pool, all, explain_loop(&l));
+        if (f->nodes[i].kind == NODE_LOOP_HEAD) all = explain_loop(&l, all);
         if (f->nodes[i].kind == NODE_FAN_HEAD) all = hd_array_append(pool, all, explain_fan(&l));
     }
     return all;

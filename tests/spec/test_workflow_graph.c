@@ -229,6 +229,21 @@ static void explain_gives_the_reason_that_a_compiler_has_written(void **state) {
     assert_has(hd_json_print(pool, all, HD_JSON_COMPACT, NULL), "\"why\":[\"it has an else\"]");
 }
 
+/* A compiler makes loops, too, of what is none in the source. */
+static void explain_leaves_out_a_loop_with_an_empty_comment(void **state) {
+    const char *ir =
+        "{\"heddle\":1,\"name\":\"w\",\"functions\":[{\"name\":\"run\",\"nodes\":["
+        "{\"id\":\"e\",\"kind\":\"ENTRY\"},{\"id\":\"for0\",\"kind\":\"LOOP_HEAD\","
+        "\"over\":[\"list\",1],\"into\":[\"name\",\"x\"],\"comment\":\"\"},"
+        "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"act\",\"named\":[]},"
+        "{\"id\":\"r\",\"kind\":\"RETURN\",\"value\":1}],\"edges\":[[\"e\",\"for0\"],"
+        "[\"for0\",\"a\",\"CONTINUE\"],[\"a\",\"for0\",\"BACK\"],[\"for0\",\"r\",\"BREAK\"]]}]}";
+    hd_error error = { 0 };
+    hd_value all = hd_workflow_explain(pool, parse(ir), &error);
+    if (hd_value_status(all)) fail_msg("%s", error.message);
+    assert_int_equal(hd_value_count(all), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_form_has_the_words_of_the_plan, set_up, tear_down),
@@ -246,6 +261,8 @@ int main(void) {
                                         tear_down),
         cmocka_unit_test_setup_teardown(explain_gives_the_reason_that_a_compiler_has_written,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(explain_leaves_out_a_loop_with_an_empty_comment, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(explain_says_what_an_iteration_needs_of_the_one_before,
                                         set_up, tear_down),
     };

@@ -37,6 +37,12 @@ def test_the_pipeline_has_the_graph_of_its_drawing() -> None:
     assert "its body has 2 steps" in explained
 
 
+def test_loops_that_the_source_does_not_have_are_not_explained() -> None:
+    body = "async with asyncio.TaskGroup() as g:\n    t = g.create_task(echo(1))\nfor i in [1]:\n    await echo(i)\nreturn t.result()"
+    explained = str(twin.module_of(twin.flow(body), heddle)["Flow"].explain())
+    assert "cancel runs" not in explained and explained.count("one iteration after the other") == 1
+
+
 def test_no_pure_method_of_a_built_in_type_is_forgotten() -> None:
     for cls in (str, bytes, int, float, list, tuple, dict, set):
         for name in dir(cls):

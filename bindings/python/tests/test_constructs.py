@@ -61,6 +61,28 @@ class Flow(Workflow, Mixin):
     async def run(self):
         return await self.m(1), await self.both(), await super().m(2)
 """,
+    "methods are called by their class, and by super with arguments": """
+class A(Workflow):
+    async def h(self, x=1):
+        return "A", await echo(x)
+    def plain(self, x):
+        self.seen = x
+        return "A", x
+
+class B(A):
+    async def h(self, x=2):
+        return "B", await super(B, self).h(x)
+    def plain(self, x):
+        return "B", A.plain(self, x=x)
+
+@workflow
+class Flow(B):
+    async def h(self, x=3):
+        return "Flow", await A.h(self), await B.h(self, x), await super(B, self).h(x=5)
+    async def run(self):
+        calls = [A.h(self, 7), B.h(self, x=8)]
+        return await self.h(), await asyncio.gather(*calls), super(B, self).plain(6), self.plain(9), self.seen, Flow.plain(self, 4), await Flow.h(self, 2)
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

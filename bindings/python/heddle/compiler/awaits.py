@@ -270,6 +270,7 @@ class Awaits(Calls):
 
     def method_call(self, node: ast.Call, method: Method, early: bool) -> tuple[str, list[Form]]:
         """The function of the IR, and the arguments in the order of its parameters."""
+        node = self.without_self(node, method)
         name = self.program.reach(method, self.source, node)
         if method.function is self.program.run:
             self.source.refuse(node, "run cannot call itself", "Put what is repeated into a helper method.")

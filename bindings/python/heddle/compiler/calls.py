@@ -66,9 +66,10 @@ class Calls(Expressions):
         base = function.value
         if self.is_self(base):
             return self.program.find_method(function.attr, None) or self._no_method(function)
-        if isinstance(base, ast.Call) and not base.args and isinstance(base.func, ast.Name) and \
+        if isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and \
                 base.func.id == "super" and self.scope.variable("super") is None:
-            return self.program.find_method(function.attr, self.method.owner) or self._no_super(function)
+            behind = self._behind(base)
+            return self.program.find_method(function.attr, behind) or self._no_super(function, behind)
         if isinstance(base, (ast.Name, ast.Attribute)):
             known = self.scope.peek(base)
             if known is not None and isinstance(known.value, type) and known.value in self.program.own_classes:
@@ -85,9 +86,31 @@ class Calls(Expressions):
         self.source.refuse(function, f"{program.cls.__name__} has no method {name}",
                            f"Did you mean {near[0]}?" if near else "Define it in the class, or correct the name.")
 
-    def _no_super(self, function: ast.Attribute) -> Any:
-        self.source.refuse(function, f"no class above {self.method.owner.__name__} has a method {function.attr}",
+    def _behind(self, call: ast.Call) -> type:
+        """The class behind which super() and ``super(Cls, self)`` look."""
+        if not call.args and not call.keywords:
+            return self.method.owner
+        known = self.scope.known(call.args[0]) if len(call.args) == 2 and not call.keywords else None
+        cls = known.value if known is not None else None
+        if not isinstance(cls, type) or cls not in self.program.cls.__mro__ or not self.is_self(call.args[1]):
+            self.source.refuse(call, f"{ast.unparse(call)} is not supported", "Write super().name(...).")
+        return cls
+
+    def _no_super(self, function: ast.Attribute, behind: type) -> Any:
+        self.source.refuse(function, f"no class above {behind.__name__} has a method {function.attr}",
                            "Correct the name, or leave out super().")
+
+    def without_self(self, node: ast.Call, method: Method) -> ast.Call:
+        """``Cls.name(self, x)``: the call without `self`, which a method always has."""
+        function = node.func
+        if method.takes != "self" or not isinstance(function, ast.Attribute) or self.is_self(function.value) or \
+                isinstance(function.value, ast.Call):
+            return node
+        if not node.args or not self.is_self(node.args[0]):
+            shown = ast.unparse(function)
+            self.source.refuse(node, f"the method {shown} is called without {self.self_name or 'self'}",
+                               f"Write {shown}({self.self_name}, ...)." if self.self_name else "Call it in a method that has self.")
+        return ast.copy_location(ast.Call(function, node.args[1:], node.keywords), node)
 
     def variable(self, name: str, node: ast.AST) -> Form:
         if name == self.self_name:
@@ -135,6 +158,8 @@ class Calls(Expressions):
         function: ast.AST = node.func if isinstance(node, ast.Call) else node
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
             function = function.value.func  # Other().run(x), charge(x).options(...)
+        while isinstance(function, ast.Attribute):
+            function = function.value  # Flow.helper(self, x)
         if isinstance(function, ast.Name):
             self.scope.known(function)
 

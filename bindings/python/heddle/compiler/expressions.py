@@ -246,6 +246,8 @@ class Expressions:
         """``Colour["RED"]``, which is known now; other subscripts of classes are for type checkers."""
         if issubclass(cls, enum.Enum) and isinstance(node.slice, ast.Constant) and node.slice.value in cls.__members__:
             return self.scope.constant(cls[str(node.slice.value)], node)
+        if issubclass(cls, enum.Enum) and isinstance(node.slice, ast.Constant):
+            self.source.refuse(node, f"{cls.__name__} has no member {node.slice.value!r}", f"Its members are {', '.join(cls.__members__)}.")
         self.source.refuse(node, f"a subscript of the class {cls.__name__}",
                            f"Write {cls.__name__}.NAME, {cls.__name__}(value) or {cls.__name__}[\"NAME\"]." if issubclass(cls, enum.Enum) else
                            "Write the class alone.")

@@ -212,7 +212,7 @@ def _body(compiler: Statements, node: ast.AsyncWith, tasks: str) -> Boundary:
 def _cancel(compiler: Statements, node: ast.AsyncWith, tasks: str) -> None:
     """Tasks that have not begun raise CancelledError when they are awaited or asked for their result."""
     graph, task = compiler.graph, ["name", "%task"]
-    head = graph.add("LOOP_HEAD", node, "cancel", over=["name", tasks], into=task)
+    head = graph.add("LOOP_HEAD", node, "cancel", over=["name", tasks], into=task, comment="")  # explain() leaves it out
     graph.behind(head, "CONTINUE")
     graph.do(["assign", ["new", "CancelledError", []], ["attr", task, "error"]], node)
     graph.do(["assign", "failed", ["attr", task, "state"]], node)

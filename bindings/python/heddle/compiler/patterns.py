@@ -137,6 +137,9 @@ class Patterns:
             return []
         if cls in _SELF_MATCHING and len(pattern.patterns) == 1:
             return None
+        if cls in _SELF_MATCHING:
+            self.source.refuse(pattern, f"{cls.__name__}() accepts 1 positional pattern, and {len(pattern.patterns)} are given",
+                               f"Write {cls.__name__}(x), where x is the value itself.")
         names = list(getattr(cls, "__match_args__", ()))
         if len(names) < len(pattern.patterns):
             self.source.refuse(pattern, f"{cls.__name__}() accepts {len(names)} positional patterns",

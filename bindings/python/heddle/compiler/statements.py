@@ -216,7 +216,8 @@ class Statements(Several):
 
     def _check_target(self, target: ast.expr) -> ast.expr:
         if isinstance(target, (ast.Tuple, ast.List)) and self.waits(target):
-            self.source.refuse(target, "a target that waits among several", "Compute what it needs in a statement before.")
+            self.source.refuse(target, "a target among several waits, calls a helper method, or does what code of a class does",
+                               "Compute what it needs in a statement before.")
         return target
 
     def _check_kept(self, value: ast.expr, targets: list[ast.expr]) -> None:
