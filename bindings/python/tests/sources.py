@@ -5,6 +5,7 @@ is left out is what the engine refuses by design (integers beyond 64 bits) or or
 from __future__ import annotations
 
 import random
+import re
 from typing import Callable
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -13,7 +14,8 @@ OPERATORS = ("+", "-", "*", "//", "%", "/", "&", "|", "^")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in", "not in")
 ERRORS = ("ValueError", "KeyError", "TypeError", "ZeroDivisionError", "Own", "OwnChild", "OSError")
 CLASSES = (*ERRORS, "Coded", "Needs")
-CAUGHT = (*ERRORS, "Coded", "Exception", "LookupError", "ArithmeticError", "(KeyError, ValueError)", "(Own, IndexError)", "AttributeError")
+CAUGHT = (*ERRORS, "Coded", "Exception", "LookupError", "ArithmeticError", "(KeyError, ValueError)", "(Own, IndexError)", "AttributeError",
+          "RuntimeError", "StopIteration")
 
 MEMBERS = """
     async def one(self, x):
@@ -70,6 +72,7 @@ class Sources:
         self.has_members = False
         self.good_groups = False
         self.no_del = 0
+        self.gathers = 0
         self.is_ordered = True
         """Whether Python has one order of the calls: not where methods run beside each other."""
         self.is_cut = False
@@ -205,6 +208,7 @@ class Sources:
             lambda: f"dict({one()})", lambda: f"int({one()})", lambda: f"list(enumerate({one()}))", lambda: f"tuple({one()})",
             lambda: self.with_lambda(depth), lambda: f"round({one()})", lambda: f"list(reversed({one()}))",
             lambda: self.of_view(depth), lambda: self.of_view(depth), lambda: f"divmod({one()}, {one()})",
+            lambda: f"max({one()}, key={self.random.choice(('d.get', 'c.count', 'b.find'))})", lambda: f"list(map({self.random.choice(('d.get', 'b.find'))}, {one()}))",
             lambda: f"max({one()}, key={self.random.choice(('str', 'len', 'repr', 'abs'))})", lambda: f"list(map({self.random.choice(('str', 'len', 'repr'))}, {one()}))",
             lambda: f"list(filter(None, {one()}))", lambda: f"format({one()}, {self.random.choice(WORDS)})", lambda: f"sorted({one()}, reverse={one()})",
             lambda: f"all({self.generator(depth)})", lambda: f"list(zip({one()}, {one()}, strict=True))", lambda: f"list(enumerate({one()}, {one()}))",
@@ -269,7 +273,9 @@ class Sources:
             lambda: f"{base}.update({one()})", lambda: f"{base}.pop({one()}, {one()})", lambda: f"{base}.insert({one()}, {one()})", lambda: f"{base}.pop({one()})",
             lambda: f"{base}.sort()", lambda: f"{base}.reverse()", lambda: f"{base}.remove({one()})", lambda: f"{base}.strip({one()})", lambda: f"{base}.find({one()})",
             lambda: f"{base}.partition({one()})", lambda: f"{base}.rsplit({one()}, {one()})", lambda: f"{base}.title()", lambda: f"{base}.isdigit()", lambda: f"{base}.popitem()",
-            lambda: f"{base}.clear()", lambda: f"'{{}} {{}}'.format({one()}, {one()})", lambda: f"('%s %r' % ({one()}, {one()}))", lambda: f"{base}.encode()",
+            lambda: f"{base}.clear()", lambda: f"'{{}} {{}}'.format({one()}, {one()})", lambda: f"('%s %r' % ({one()}, {one()}))",
+            lambda: f"('%{self.random.choice('dxfc')}' % {self.random.choice(('', '-'))}{one()})", lambda: f"{base}.startswith(({one()}, {one()}))",
+            lambda: f"'xyz'.endswith(({self.random.choice(('Kind.A', 'Kind.B', 'Rank.LOW'))}, {one()}))", lambda: f"{base}.encode()",
             lambda: f"{base}.sort(key=str)", lambda: f"{base}.center({one()}, {one()})")
 
     def fstring(self, depth: int) -> str:
@@ -285,14 +291,27 @@ class Sources:
         return self.pick(lambda: f"Point({self.expr(depth - 1)}, y={self.expr(depth - 1)})", lambda: f"({self.expr(depth - 1)}).x",
                          lambda: f"Pair({self.expr(depth - 1)})", lambda: "Colour.RED", lambda: f"({self.expr(depth - 1)}).left",
                          lambda: self.random.choice(("Rank.LOW", "Rank.HIGH", "Kind.A", "Kind.B")),
-                         lambda: f"Frozen({self.atom()})", lambda: f"ValueError({self.expr(depth - 1)})")
+                         lambda: f"Frozen({self.atom()})", lambda: f"ValueError({self.expr(depth - 1)})",
+                         lambda: f"ExceptionGroup({self.random.choice(WORDS)}, {self.expr(depth - 1)})",
+                         lambda: f"len(BaseExceptionGroup('g', [{self.random.choice(ERRORS)}(), {self.expr(depth - 1)}]).exceptions)",
+                         lambda: f"ImportError({self.expr(depth - 1)}, name={self.expr(depth - 1)}).name",
+                         lambda: f"str(OSError({self.random.randint(1, 20)}, {self.expr(depth - 1)}, 'f'))")
 
     def call(self, depth: int) -> str:
         """A call of an action, to be awaited."""
         one = lambda: self.expr(depth - 1)  # noqa: E731
         return self.pick(lambda: f"echo({one()})", lambda: f"echo({one()})", lambda: f"add({one()}, b={one()})",
                          lambda: f"maybe({one()}, limit={self.atom()})", lambda: f"fail('{self.random.choice(ERRORS)}')",
-                         lambda: f"pair({one()})", lambda: f"add(b={one()}, a={one()})")
+                         lambda: f"pair({one()})", lambda: f"add(b={one()}, a={one()})", lambda: self.spread_call(depth))
+
+    def spread_call(self, depth: int) -> str:
+        """A call with ``**``. No argument is given twice: while an exception is handled, CPython 3.11 raises KeyError for that."""
+        if self.gathers:
+            return f"add({self.expr(depth - 1)})"  # several of them at once are refused
+        one = lambda: self.expr(depth - 1)  # noqa: E731
+        return self.pick(lambda: f"add(a={one()}, **{{'b': {one()}}})", lambda: f"add(a={one()}, **{{'c': {one()}}})",
+                         lambda: f"add(**{{'a': {one()}}}, **{{'b': {one()}}})", lambda: f"add(**d, a={one()})",
+                         lambda: f"add(**{{'b': {one()}}}, a={one()}, **({one()}))")
 
     def awaited(self, depth: int) -> str:
         helpers = [h for h in self.helpers if h[1]]
@@ -305,7 +324,9 @@ class Sources:
             name = self.fresh()
             over = self.iterable_of_comprehension(depth - 1)
             self.bound.append(name)
+            self.gathers += 1
             call = self.without_waiting(lambda: self.call(depth - 1))
+            self.gathers -= 1
             value = self.without_waiting(lambda: self.expr(depth - 1))
             self.bound.pop()
             nested = [] if "await" in over else [f"asyncio.wait_for({call}, 1000)", f"asyncio.gather({call}, echo({value}))"]  # refused beside
@@ -591,7 +612,7 @@ class Sources:
             lambda: [f"await {self.call(2)}"] if self.waits else ["pass"], self.unpack, self.place, self.delete]
         if self.chance(0.04):
             simple = [lambda: [f"return {self.expr(2)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)})"],
-                      lambda: [f"raise {self.random.choice(ERRORS)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)}) from {self.name()}"],
+                      lambda: [f"raise StopIteration({self.expr(1)})"], lambda: [f"raise {self.random.choice(ERRORS)}"], lambda: [f"raise {self.random.choice(ERRORS)}({self.expr(1)}) from {self.name()}"],
                       lambda: [f"raise {self.random.choice(CLASSES)}" + self.random.choice(("", f" from {self.random.choice(CLASSES)}", f" from {self.expr(1)}"))],
                       lambda: [f"assert {self.expr(1)}, {self.expr(1)}"]]
         if self.loops and self.chance(0.15):
@@ -738,7 +759,8 @@ class Sources:
         lines += [f"        return a, b, c, d, {self.expr(2)}, self.kept", "", *methods]
         if self.has_members:
             lines += MEMBERS.splitlines()
-        return "\n".join(lines) + "\n"
+        text = "\n".join(lines) + "\n"
+        return re.sub(r"\b(e|kept|helper\d)\b", r"__\1", text) if self.chance(0.15) else text  # private names
 
     def guarded(self) -> list[str]:
         """Statements of which each may raise, and the next one runs all the same."""

@@ -520,8 +520,8 @@ class Expressions:
         receiver, params = self.expr(node.value), [f"%x{i}" for i in range(count)]
         if early and not self.is_stable(receiver, ()):
             receiver = self.keep(receiver, node)
-        function = ["lambda", params, ["method", receiver, node.attr, [["name", param] for param in params]]]
-        check = ["call", "heddle.method", [receiver, node.attr]]
+        function: Form = ["lambda", params, ["method", receiver, node.attr, [["name", param] for param in params]]]
+        check: Form = ["call", "heddle.method", [receiver, node.attr]]
         if early:
             self.graph.do(["expr", check], node)
         return function if early else ["if", check, None, function]

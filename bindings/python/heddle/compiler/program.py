@@ -6,7 +6,7 @@ import builtins
 import inspect
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 from ..actions import Action
 from ..keeping import keep_of
@@ -306,8 +306,8 @@ def _functions_in(cls: type) -> Iterator[FunctionType]:
 
 def _names(function: FunctionType, code: CodeType, wanted: Callable[[Any], bool]) -> bool:
     """Whether the code names an object that is wanted: a global, a built-in, or an attribute of a module."""
-    places: list[dict[str, Any]] = [inspect.getclosurevars(function).nonlocals if function.__closure__ else {},
-                                    function.__globals__, vars(builtins)]
+    places: list[Mapping[str, Any]] = [inspect.getclosurevars(function).nonlocals if function.__closure__ else {},
+                                       function.__globals__, vars(builtins)]
     for name in (*code.co_names, *code.co_freevars):
         found = next((place[name] for place in places if name in place), None)
         if wanted(found) or isinstance(found, ModuleType) and any(wanted(vars(found).get(inner)) for inner in code.co_names):
