@@ -273,7 +273,7 @@ static ev make_exception(world *w, uint32_t class_, const call *c) {
     if (ev_failed(made) || !c->named) return made;
     if (k) return set_keywords(w, made, k, c);
     return raise_f(w, CLASS_TypeError, "%s() takes no keyword arguments",
-                   class_shown(class_of(w->classes, class_)));
+                   class_shown(class_of(w->classes, made.o->class_)));
 }
 
 static ev too_many(world *w, const class_info *info, uint32_t count) {

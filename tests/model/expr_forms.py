@@ -655,8 +655,32 @@ def make_range(d):
     return pick([["call", "range", [gen("small", d) for _ in range(R.randint(1, 3))], []], ["slice", gen("range", d)] + bounds(d)])
 
 
+def of_exception(d):
+    """What a workflow can see of an exception whose constructor does more than to keep its arguments."""
+    what = R.randint(0, 4)
+    inner = pick([["list", gen("exc", d), gen("exc", d)], ["tuple", gen("exc", d)], ["list", gen("any", d)], gen("any", d),
+                  ["list", gen("exc", d), ["new", pick(["SystemExit", "GeneratorExit", "KeyError"]), [], []]]])
+    group = ["new", pick(["ExceptionGroup", "BaseExceptionGroup"]), spoil([gen("str", d), inner]), [["x", 1]] if chance(0.05) else []]
+    if what == 0:
+        return ["call", "str", [group], []]
+    if what == 1:
+        return ["tuple", ["call", "len", [["attr", group, "exceptions"]], []], ["attr", ["call", "type", [group], []], "__name__"]]
+    names = [[name, ["list", gen("any", d)]] for name in ("name", "path", "obj", "nope") if chance(0.4)]
+    made = ["new", pick(["ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "UnboundLocalError"]), [gen("any", d)], names]
+    if what == 2 and names:
+        return ["attr", made, pick(names)[0]]
+    if what == 3:
+        return ["attr", made, "args"]
+    return ["call", pick(["str", "repr"]), [["new", pick(["OSError", "KeyError", "FileNotFoundError"]),
+                                             [gen("small", d), gen("str", d), gen("str", d), None, gen("str", d)][:pick([2, 3, 5])], []]], []]
+
+
+def make_text(d):
+    return of_exception(d) if chance(0.03) else make_str(d)
+
+
 MAKERS = {
-    "int": make_int, "float": make_float, "bool": make_bool, "str": make_str, "bytes": make_bytes, "ints": make_ints, "strs": make_strs, "list": make_list,
+    "int": make_int, "float": make_float, "bool": make_bool, "str": make_text, "bytes": make_bytes, "ints": make_ints, "strs": make_strs, "list": make_list,
     "tuple": make_tuple, "dict": make_dict, "names": leaf_maker("names"), "set": make_set, "record": make_record, "range": make_range,
     "frozen": lambda d: ["new", "Frozen", [gen("hashable", d), gen("hashable", d)], []],
     "point": lambda d: ["new", "Point", [gen("any", d), gen("int", d)], []],
@@ -795,7 +819,7 @@ def make_env(names):
 
 def used_names(form, out):
     if isinstance(form, list):
-        if len(form) == 2 and form[0] == "name":
+        if len(form) == 2 and form[0] == "name" and isinstance(form[1], str):  # not the argument name=[...]
             if form[1] not in ("y", "o"):
                 out.add(form[1])
         elif len(form) == 3 and form[0] == ":=":

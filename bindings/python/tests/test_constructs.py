@@ -83,6 +83,29 @@ class Flow(B):
         calls = [A.h(self, 7), B.h(self, x=8)]
         return await self.h(), await asyncio.gather(*calls), super(B, self).plain(6), self.plain(9), self.seen, Flow.plain(self, 4), await Flow.h(self, 2)
 """,
+    "a child that raises StopIteration": """
+class Stop(StopIteration):
+    pass
+
+@workflow
+class Inner(Workflow):
+    async def run(self, x):
+        if x > 2:
+            raise Stop(x)
+        return x
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        got = []
+        try:
+            await Inner().run(5)
+        except RuntimeError as e:
+            got.append((str(e), type(e.__cause__).__name__, e.__cause__.args))
+        for e in await asyncio.gather(Inner().run(1), Inner().run(3), return_exceptions=True):
+            got.append(repr(e))
+        return got
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):
