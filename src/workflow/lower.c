@@ -53,8 +53,9 @@ typedef struct lowering {
     flow_ends ends;
     uint32_t handler; /* asked when a node raises; NO_NODE: none */
     flow_around *around;
-    const char *path; /* of ids: "for0/if1/" */
-    uint32_t copies;  /* of finally blocks: their ids differ by it */
+    const char *path;   /* of ids: "for0/if1/" */
+    const char *coming; /* the id of a node that is made after the MERGE before it; "": none */
+    uint32_t copies;    /* of finally blocks: their ids differ by it */
 } lowering;
 
 static void lower_block(lowering *l, const flow_block *b, const char *path);
@@ -65,11 +66,11 @@ static void nomem(lowering *l) { l->f->nomem = true; }
 
 static const char *print(lowering *l, const char *format, const char *a, const char *b,
                          uint32_t n) {
-    char text[400];
-    snprintf(text, sizeof text, format, a, b, n);
-    char *copy = arena_copy(&l->f->memory, text, strlen(text) + 1);
-    if (!copy) nomem(l);
-    return copy ? copy : "";
+    size_t size = strlen(format) + strlen(a) + strlen(b) + 11; /* ten digits and the end */
+    char *text = arena_alloc(&l->f->memory, size);
+    if (text) snprintf(text, size, format, a, b, n);
+    else nomem(l);
+    return text ? text : "";
 }
 
 /* As an id, or as the beginning of a path: a `try` has no node of its own. */
@@ -85,8 +86,23 @@ static bool is_used(const lowering *l, const char *id) {
 /* "path/label", with a number behind it if there is one already. */
 static const char *make_id(lowering *l, const char *label) {
     const char *id = print(l, "%s%s", l->path, label, 0);
-    for (uint32_t n = 2; is_used(l, id) && !l->f->nomem; n++)
+    for (uint32_t n = 2; (is_used(l, id) || !strcmp(id, l->coming)) && !l->f->nomem; n++)
         id = print(l, "%s%s.%u", l->path, label, n);
+    return id;
+}
+
+/* "step/part": of a node that a `try` has beside those of its blocks, with a number behind it if another node has that
+ * id. A node "step/part/..." does not count: such nodes have always stood beside this one. */
+static const char *part_id(lowering *l, const char *step, const char *part) {
+    const char *id = print(l, "%s/%s", step, part, 0);
+    for (uint32_t n = 2, i = 0; i < l->nodes.count && !l->f->nomem;) {
+        if (strcmp(l->nodes.items[i].id, id)) {
+            i++;
+            continue;
+        }
+        id = print(l, "%s/%s.%u", step, part, n++);
+        i = 0;
+    }
     return id;
 }
 
@@ -151,7 +167,9 @@ static void merge(lowering *l, const char *at) {
 static uint32_t next_node(lowering *l, hd_value record, const char *id, const flow_step *s,
                           bool needs_one) {
     if (!l->ends.count) flow_refuse(l->f, s->at, s->call, HD_SYNTAX, "nothing leads here");
+    l->coming = id;
     if (l->ends.count > 1 && !needs_one) merge(l, s->at);
+    l->coming = "";
     uint32_t n = new_node(l, record, id, s->at);
     take_ends(l, n);
     if (l->handler != NO_NODE) add_edge(l, n, l->handler, "EXCEPT", 0);
@@ -357,7 +375,7 @@ static void lower_guarded(lowering *l, const flow_step *s, const char *id) {
         lower_block(l, s->blocks, inner_path(l, id, "", 0));
         return;
     }
-    uint32_t handler = new_handler(l, clauses, print(l, "%s/except%s", id, "", 0), s->at);
+    uint32_t handler = new_handler(l, clauses, part_id(l, id, "except"), s->at);
     if (outer != NO_NODE) add_edge(l, handler, outer, "EXCEPT", 0);
     l->handler = handler;
     lower_block(l, s->blocks, inner_path(l, id, "", 0));
@@ -379,8 +397,7 @@ static void lower_finally_raised(lowering *l, const flow_step *s, const flow_blo
     l->ends = (flow_ends){ 0 };
     add_end(l, &l->ends, handler, "GUARD", 0);
     lower_block(l, b, print(l, "%s/raised/%s", id, "", 0));
-    if (l->ends.count)
-        (void)next_node(l, of_kind(l, "RAISE"), print(l, "%s/raise%s", id, "", 0), s, false);
+    if (l->ends.count) (void)next_node(l, of_kind(l, "RAISE"), part_id(l, id, "raise"), s, false);
     vec_fini(l->f->env, &l->ends);
     l->ends = after;
 }
@@ -395,8 +412,8 @@ static void lower_try(lowering *l, const flow_step *s) {
         return;
     }
     hd_value everything = hd_object();
-    uint32_t handler = new_handler(l, hd_array_of(l->f->pool, &everything, 1),
-                                   print(l, "%s/finally%s", id, "", 0), s->at);
+    uint32_t handler =
+        new_handler(l, hd_array_of(l->f->pool, &everything, 1), part_id(l, id, "finally"), s->at);
     if (outer != NO_NODE) add_edge(l, handler, outer, "EXCEPT", 0);
     flow_around around = {
         .outer = l->around, .kind = AROUND_FINALLY, .block = last, .handler = outer
@@ -479,7 +496,7 @@ static hd_value function_value(lowering *l, const flow_function *fn) {
 
 static hd_value lower_function(hd_flow *f, const flow_function *fn, bool is_main) {
     static const flow_step end = { .at = "", .call = "", .label = "return", .kind = FLOW_RETURN };
-    lowering l = { .f = f, .is_main = is_main, .handler = NO_NODE, .path = "" };
+    lowering l = { .f = f, .is_main = is_main, .handler = NO_NODE, .path = "", .coming = "" };
     add_end(&l, &l.ends, new_node(&l, of_kind(&l, "ENTRY"), "entry", ""), NULL, 0);
     lower_block(&l, &fn->body, "");
     if (l.ends.count && !f->problems.count) lower_return(&l, &end);

@@ -289,6 +289,124 @@ static void a_step_of_a_finally_may_have_an_id(void **state) {
     assert_string_equal(said, "body undo ");
 }
 
+/* Nodes that the builder adds (MERGE, the HANDLERs and the RAISE of a try, copies of a finally) have ids of their own,
+ * whatever the actions of the user are called. */
+static void n_raise(hd_flow *f) {
+    hd_flow_try(f);
+    hd_flow_raise(f, "ValueError('x')");
+    hd_flow_finally(f);
+    hd_flow_do(f, "z = 1");
+    hd_flow_end(f);
+}
+static void n_action_in_try(hd_flow *f) {
+    static const char *const names[] = {
+        "raise", "raise.2", "except", "finally", "done", "raised"
+    };
+    hd_flow_try(f);
+    for (int i = 0; i < 6; i++) hd_flow_action(f, NULL, names[i], NULL);
+    hd_flow_except(f, "KeyError", NULL);
+    for (int i = 0; i < 6; i++) hd_flow_action(f, NULL, names[i], NULL);
+    hd_flow_return(f, "1");
+    hd_flow_finally(f);
+    for (int i = 0; i < 6; i++) hd_flow_action(f, NULL, names[i], NULL);
+    hd_flow_end(f);
+}
+static void n_merge(hd_flow *f) {
+    hd_flow_action(f, NULL, "merge", NULL);
+    hd_flow_if(f, "1");
+    hd_flow_action(f, NULL, "merge", NULL);
+    hd_flow_end(f);
+    hd_flow_action(f, NULL, "merge.2", NULL);
+}
+static void n_merge_behind_if(hd_flow *f) {
+    hd_flow_if(f, "1");
+    hd_flow_do(f, "z = 1");
+    hd_flow_end(f);
+    hd_flow_action(f, NULL, "merge", NULL);
+}
+static void n_merge_given(hd_flow *f) {
+    hd_flow_if(f, "1");
+    hd_flow_do(f, "z = 1");
+    hd_flow_end(f);
+    hd_flow_id(f, "merge");
+    hd_flow_do(f, "z = 2");
+}
+static void n_raise_given(hd_flow *f) {
+    hd_flow_id(f, "try/raise");
+    hd_flow_do(f, "z = 1");
+    hd_flow_id(f, "try/except");
+    hd_flow_do(f, "z = 1");
+    hd_flow_id(f, "try");
+    hd_flow_try(f);
+    hd_flow_do(f, "z = 1");
+    hd_flow_except(f, NULL, NULL);
+    hd_flow_do(f, "z = 1");
+    hd_flow_finally(f);
+    hd_flow_do(f, "z = 2");
+    hd_flow_end(f);
+}
+static void n_try_in_finally(hd_flow *f) { /* lowered twice, with the id that is given once */
+    hd_flow_try(f);
+    hd_flow_do(f, "z = 1");
+    hd_flow_finally(f);
+    hd_flow_id(f, "undo");
+    hd_flow_try(f);
+    hd_flow_do(f, "z = 1");
+    hd_flow_except(f, NULL, NULL);
+    hd_flow_do(f, "z = 1");
+    hd_flow_finally(f);
+    hd_flow_do(f, "z = 2");
+    hd_flow_end(f);
+    hd_flow_end(f);
+}
+static void n_value_and_join(hd_flow *f) {
+    hd_flow_try(f);
+    hd_flow_action(f, NULL, "value", NULL);
+    hd_flow_gather(f);
+    hd_flow_branch(f);
+    hd_flow_action(f, NULL, "join", NULL);
+    hd_flow_branch(f);
+    hd_flow_action(f, NULL, "gather", NULL);
+    hd_flow_join(f, NULL, "1");
+    hd_flow_action(f, NULL, "join", NULL);
+    hd_flow_return(f, "1");
+    hd_flow_finally(f);
+    hd_flow_action(f, NULL, "value", NULL);
+    hd_flow_action(f, NULL, "finally1/value", NULL);
+    hd_flow_end(f);
+}
+static void ids_of_the_builder_never_meet_those_of_the_user(void **state) {
+    static void (*const writes[])(hd_flow *) = {
+        n_raise,       n_action_in_try, n_merge,          n_merge_behind_if,
+        n_merge_given, n_raise_given,   n_try_in_finally, n_value_and_join,
+    };
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        hd_value ir;
+        hd_error error = { 0 };
+        hd_flow *f;
+        assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
+        writes[i](f);
+        if (hd_flow_ir(f, &ir, &error)) fail_msg("%zu: %s", i, error.message);
+        if (hd_workflow_register(engine, ir, NULL, &error))
+            fail_msg("%zu: %s: %s", i, error.message,
+                     hd_json_print(pool, ir, HD_JSON_COMPACT, NULL));
+        hd_flow_close(f);
+    }
+}
+
+/* Ids are not cut while they are made, so that the numbers behind them count: the registration refuses the long ones. */
+static void two_steps_of_a_long_name_have_two_ids(void **state) {
+    char name[700];
+    hd_value ir;
+    hd_error error = { 0 };
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    for (int i = 0; i < 2; i++) hd_flow_action(flow, NULL, name, NULL);
+    assert_int_equal(hd_flow_ir(flow, &ir, &error), HD_OK);
+    assert_int_equal(hd_workflow_register(engine, ir, NULL, &error), HD_SYNTAX);
+    assert_non_null(strstr(error.message, "200 bytes"));
+}
+
 static void branches_run_side_by_side_and_are_joined(void **state) {
     hd_flow_gather(flow);
     hd_flow_branch(flow);
@@ -524,6 +642,8 @@ int main(void) {
         TEST(an_exception_is_caught_by_its_class),
         TEST(finally_is_done_on_every_way_out),
         TEST(a_step_of_a_finally_may_have_an_id),
+        TEST(ids_of_the_builder_never_meet_those_of_the_user),
+        TEST(two_steps_of_a_long_name_have_two_ids),
         TEST(branches_run_side_by_side_and_are_joined),
         TEST(a_function_is_called_with_a_frame_of_its_own),
         TEST(an_action_is_tried_again_as_it_says),
