@@ -38,13 +38,71 @@ typedef struct span {
     size_t length;
 } span;
 
-static bool is_named(span parameter, const char *name) {
-    size_t n = strlen(name);
-    return parameter.length > n && parameter.at[n] == '=' && !strncmp(parameter.at, name, n);
+/* ---- Percent signs -------------------------------------------------------------------------- */
+
+static int hex(char c) { return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10; }
+
+/* A percent sign with two hexadecimal digits behind it stands at `at`. */
+static bool is_written(span from, size_t at) {
+    const char *c = from.at + at;
+    return *c == '%' && at + 2 < from.length && isxdigit((unsigned char)c[1]) &&
+           isxdigit((unsigned char)c[2]);
 }
 
+/* The byte at *at, with its percent sign resolved; *at moves behind it. */
+static char resolved(span from, size_t *at) {
+    const char *c = from.at + *at;
+    bool written = is_written(from, *at);
+    *at += written ? 3 : 1;
+    return written ? (char)(hex(c[1]) * 16 + hex(c[2])) : *c;
+}
+
+/* Every percent sign has two hexadecimal digits behind it. */
+static bool is_well_written(span from) {
+    for (size_t i = 0; i < from.length; i++)
+        if (from.at[i] == '%' && !is_written(from, i)) return false;
+    return true;
+}
+
+/* Percent signs resolved; cut to size - 1 bytes. Returns the length without the cut. */
+static size_t decode(span from, char *out, size_t size) {
+    size_t n = 0;
+    for (size_t i = 0; i < from.length; n++) {
+        char c = resolved(from, &i);
+        if (n + 1 < size) out[n] = c;
+    }
+    assert(size && n <= from.length);
+    out[n < size ? n : size - 1] = '\0';
+    return n;
+}
+
+/* ---- Parameters ----------------------------------------------------------------------------- */
+
+static span name_of(span parameter) {
+    const char *end = memchr(parameter.at, '=', parameter.length);
+    return (span){ parameter.at, end ? (size_t)(end - parameter.at) : parameter.length };
+}
+
+static span value_of(span parameter) {
+    size_t skip = name_of(parameter).length;
+    if (skip < parameter.length) skip++;
+    return (span){ parameter.at + skip, parameter.length - skip };
+}
+
+/* libpq resolves percent signs in names, too. */
+static bool is_named(span parameter, const char *name) {
+    char text[32];
+    span written = name_of(parameter);
+    return written.length < parameter.length &&
+           decode(written, text, sizeof text) == strlen(name) && !strcmp(text, name);
+}
+
+/* Its value is not shown: it is a password, or may be one, since its name is misspelt ("Password", "pass%7word"). */
 static bool is_secret(span parameter) {
-    return is_named(parameter, "password") || is_named(parameter, "sslpassword");
+    char text[64];
+    span name = name_of(parameter);
+    (void)decode(name, text, sizeof text);
+    return strcasestr(text, "password") || !is_well_written(name);
 }
 
 /* The next name=value behind '?' or '&'; *at moves behind it. */
@@ -107,33 +165,14 @@ void url_show(const char *name, char *out, size_t size) {
 
 /* ---- What libpq gets ------------------------------------------------------------------------ */
 
-static int hex(char c) { return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10; }
-
-/* The byte at *at, with its percent sign resolved; *at moves behind it. */
-static char resolved(span from, size_t *at) {
-    const char *c = from.at + *at;
-    bool written = *c == '%' && *at + 2 < from.length && isxdigit((unsigned char)c[1]) &&
-                   isxdigit((unsigned char)c[2]);
-    *at += written ? 3 : 1;
-    return written ? (char)(hex(c[1]) * 16 + hex(c[2])) : *c;
-}
-
-/* Percent signs resolved; cut to size - 1 bytes. Returns the length without the cut. */
-static size_t decode(span from, char *out, size_t size) {
-    size_t n = 0;
-    for (size_t i = 0; i < from.length; n++) {
-        char c = resolved(from, &i);
-        if (n + 1 < size) out[n] = c;
-    }
-    assert(size && n <= from.length);
-    out[n < size ? n : size - 1] = '\0';
-    return n;
-}
-
 static hd_status take_schema(url *u, span p, hd_error *error) {
-    size_t skip = strlen("schema=");
     assert(is_named(p, "schema"));
-    size_t n = decode((span){ p.at + skip, p.length - skip }, u->schema, sizeof u->schema);
+    if (!is_well_written(value_of(p))) {
+        env_error(error, HD_USAGE, "%s: the schema has a bad %%: two hexadecimal digits follow it",
+                  u->shown);
+        return HD_USAGE;
+    }
+    size_t n = decode(value_of(p), u->schema, sizeof u->schema);
     if (n && n < sizeof u->schema && strlen(u->schema) == n) return HD_OK;
     env_error(error, HD_USAGE, "%s: a schema needs a name of at most %d bytes, none of them 0",
               u->shown, URL_SCHEMA_SIZE - 1);
@@ -142,17 +181,17 @@ static hd_status take_schema(url *u, span p, hd_error *error) {
 
 static hd_status take_answer_timeout(url *u, span p, hd_error *error) {
     uint32_t seconds = 0;
-    size_t i = strlen("answer_timeout=");
-    bool good = i < p.length;
-    for (; good && i < p.length; i++) {
-        good = isdigit((unsigned char)p.at[i]);
-        seconds = seconds * 10 + (uint32_t)(p.at[i] - '0');
+    span value = value_of(p);
+    bool good = value.length > 0;
+    for (size_t i = 0; good && i < value.length; i++) {
+        good = isdigit((unsigned char)value.at[i]);
+        seconds = seconds * 10 + (uint32_t)(value.at[i] - '0');
         good = good && seconds <= URL_ANSWER_MAX_S;
     }
     u->answer_s = seconds;
     if (good) return HD_OK;
-    env_error(error, HD_USAGE, "%s: answer_timeout is a number of seconds, at most %d", u->shown,
-              URL_ANSWER_MAX_S);
+    env_error(error, HD_USAGE, "%s: answer_timeout is a whole number of seconds, at most %d",
+              u->shown, URL_ANSWER_MAX_S);
     return HD_USAGE;
 }
 
@@ -246,8 +285,6 @@ void url_hide(const url *u, char *text) {
     span password = user_password(u->text), p;
     if (password.length) hide_span(text, password);
     while (next_parameter(&query, &p)) {
-        if (!is_secret(p)) continue;
-        size_t skip = strcspn(p.at, "=") + 1;
-        hide_span(text, (span){ p.at + skip, p.length - skip });
+        if (is_secret(p)) hide_span(text, value_of(p));
     }
 }
