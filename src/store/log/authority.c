@@ -33,6 +33,8 @@
 #define NAME_NS UINT64_C(1000000000)
 /* How soon a store that could not be reached is looked at again. */
 #define RETRY_NS UINT64_C(100000000)
+/* For how long a store that is waited for could not be read when that is logged. */
+#define UNREAD_NS UINT64_C(1000000000)
 /* How often a runtime that follows a space says how far it has come, at most. */
 #define REPORT_NS UINT64_C(1000000000)
 
@@ -63,6 +65,8 @@ typedef struct log_authority {
     bool warned;         /* of the last attempt to register as a reader, which has failed */
     uint64_t reported;   /* the position that was last handed to the writer for that row */
     uint64_t report_ns;  /* when the next may be */
+    uint64_t unread_ns;  /* since when looks have failed; 0: the last one has not */
+    bool unread_told;    /* that was logged */
     uint64_t retry_ns;   /* the store could not be reached: when to try again; 0: it could */
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
     uint64_t name_at_ns; /* when to look whether the file still has its name */
@@ -269,6 +273,22 @@ static hd_status look_for_rows(log_authority *s) {
     return status || !any ? status : advance(s, UINT64_MAX);
 }
 
+/* A runtime with commits under way is told by its writer that the store cannot be reached. One without finds out here;
+ * it is logged once, until a look succeeds. */
+static void note_look(log_authority *s, uint64_t now, hd_status status) {
+    log_store *store = s->client.store;
+    hd_error *error = &s->base.replica->error;
+    if (!status && s->unread_told)
+        env_log(&s->env, HD_LOG_INFO, "%s can be read again", store->shown);
+    if (!status) s->unread_ns = 0, s->unread_told = false;
+    if (status != HD_BUSY || !store->patient || s->unread_told) return;
+    if (!s->unread_ns) s->unread_ns = now | 1; /* 0 means never */
+    if (now < s->unread_ns + UNREAD_NS) return;
+    s->unread_told = true;
+    log_store_failure(store, status, "reading", error);
+    env_log(&s->env, HD_LOG_ERROR, "%s (%s); trying on", error->message, hd_status_name(status));
+}
+
 /* Looks for others' rows. */
 static hd_status look(log_authority *s) {
     uint64_t now = env_now_ns(&s->env);
@@ -277,6 +297,7 @@ static hd_status look(log_authority *s) {
     wake_arm(&s->wake); /* first, so that no write falls in between */
     bool expected = may_be_written(s);
     hd_status status = look_for_rows(s);
+    note_look(s, now, status);
     plan_look(s, now, expected || status);
     if (!status) s->look_to = 0;
     return status == HD_BUSY ? HD_OK : status; /* busy: looked for again in the next poll */
@@ -668,6 +689,7 @@ static hd_status open_parts(log_authority *s, const log_backend *backend, const 
     s->base.remote = store->ops->beat != NULL;
     status = client_open(&s->client, store, r);
     if (status) log_store_failure(store, status, "reading", error);
+    store->opened = !status && !options->read_only;
     wake_watch(&s->wake, store);
     return status;
 }

@@ -79,6 +79,10 @@ typedef struct log_store {
     /* The runtime is being closed. If a server does not answer for too long then, nothing more is tried on this
      * connection. The runtime's thread writes this, and the writer's reads it. */
     atomic_bool leaving;
+    /* The runtime has opened the store for writing. If the backend finds later that the store is not there any more, or
+     * may not be used any more, it says HD_BUSY, as if the store could not be reached. Set once, when all of the store
+     * has been opened, and before another thread uses the connection. */
+    bool opened;
     /* The writer has no thread and never waits: each poll of the runtime does one step of its work. Set by the
      * backend in open(); for simulations, in which one thread has everything happen in an order of its choice. */
     bool stepped;

@@ -596,6 +596,7 @@ hd_status writer_open(log_store *store, const hd_options *options, const uint8_t
     hd_status status = w->wake_fd < 0 ? HD_IO : open_state(w, error);
     if (w->wake_fd < 0)
         env_error(error, HD_IO, "%s: no descriptor for waiting: %s", store->shown, strerror(errno));
+    store->opened = !status;
     if (!status) status = start(w, error);
     if (status) {
         writer_free(w);

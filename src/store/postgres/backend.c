@@ -43,6 +43,7 @@ static hd_status connect(pg_store *s, const char *name, const hd_options *option
     url_fini(&address, &s->base.env);
     c->soft = options->durability == HD_DURABILITY_NORMAL;
     c->leaving = &s->base.leaving;
+    c->opened = &s->base.opened;
     c->channel = role == LOG_WRITING ? NULL : s->channel;
     status = conn_open(c, name, &s->base.env, error);
     if (status || role == LOG_READING) return status;

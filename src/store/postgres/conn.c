@@ -38,28 +38,35 @@ static void take_words(conn *c, const char *text) {
 typedef struct state_status {
     const char *state; /* the beginning of an SQLSTATE */
     hd_status status;
+    bool
+        withheld; /* the store is not there, or may not be used; that may change while a program runs */
 } state_status;
 
 /* The first that fits. */
 static const state_status states[] = {
-    { "40", HD_BUSY },         /* lost to another transaction */
-    { "55P03", HD_BUSY },      /* another process does the housework */
-    { "57P", HD_BUSY },        /* the server shuts down, or starts */
-    { "08", HD_BUSY },         /* the connection is lost */
-    { "53100", HD_FULL },      /* the disk is full */
-    { "53200", HD_BUSY },      /* the server is out of memory */
-    { "53", HD_BUSY },         /* too many connections */
-    { "25006", HD_READ_ONLY }, /* a standby */
-    { "42501", HD_READ_ONLY }, /* the user lacks the right */
-    { "42P01", HD_CORRUPT },   /* a table is gone */
-    { "42703", HD_CORRUPT },   /* a column is gone */
-    { "3F", HD_CORRUPT },      /* the schema is gone */
-    { "54", HD_LIMIT },        { "58", HD_IO }, { "XX001", HD_CORRUPT }, { "XX002", HD_CORRUPT },
+    { "40", HD_BUSY, false },        /* lost to another transaction */
+    { "55P03", HD_BUSY, false },     /* another process does the housework */
+    { "57P", HD_BUSY, false },       /* the server shuts down, or starts */
+    { "08", HD_BUSY, false },        /* the connection is lost */
+    { "53100", HD_FULL, false },     /* the disk is full */
+    { "53200", HD_BUSY, false },     /* the server is out of memory */
+    { "53", HD_BUSY, false },        /* too many connections */
+    { "25006", HD_READ_ONLY, true }, /* a standby */
+    { "42501", HD_READ_ONLY, true }, /* the user lacks the right */
+    { "42P01", HD_CORRUPT, true },   /* a table is gone */
+    { "42703", HD_CORRUPT, false },  /* a column is gone */
+    { "3F", HD_CORRUPT, true },      /* the schema is gone */
+    { "54", HD_LIMIT, false },       { "58", HD_IO, false },
+    { "XX001", HD_CORRUPT, false },  { "XX002", HD_CORRUPT, false },
 };
 
-static hd_status status_of_state(const char *state) {
+/* A program that has opened the store waits for it as if the server were away: a database may be restored, and a right
+ * granted again. Whoever opens the store is told what is wrong. */
+static hd_status status_of_state(const conn *c, const char *state) {
+    bool waits = (c->opened && *c->opened) || c->again;
     for (size_t i = 0; state && i < sizeof states / sizeof *states; i++)
-        if (strncmp(state, states[i].state, strlen(states[i].state)) == 0) return states[i].status;
+        if (strncmp(state, states[i].state, strlen(states[i].state)) == 0)
+            return waits && states[i].withheld ? HD_BUSY : states[i].status;
     return HD_IO;
 }
 
@@ -73,7 +80,7 @@ static void fail(conn *c, hd_status status, const char *words) {
 
 static void fail_by(conn *c, const PGresult *r) {
     const char *state = c->pq.PQresultErrorField(r, PG_DIAG_SQLSTATE);
-    fail(c, state ? status_of_state(state) : HD_BUSY,
+    fail(c, state ? status_of_state(c, state) : HD_BUSY,
          c->pq.PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
 }
 
@@ -331,6 +338,7 @@ static hd_status ensure(conn *c) {
     if (env_now_ns(c->env) < c->retry_ns || (c->silent && is_leaving(c)))
         return c->failure = HD_BUSY;
     c->broken = false;
+    c->again = true;
     return connect_within(c, RECONNECT_MS);
 }
 

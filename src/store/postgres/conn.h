@@ -39,6 +39,8 @@ typedef struct conn {
     bool soft;      /* commits do not wait for the disk: HD_DURABILITY_NORMAL */
     char waits[16]; /* synchronous_commit, as the server or its administrator has set it */
     const atomic_bool *leaving; /* log_store.leaving; NULL: never. Borrowed */
+    const bool *opened;         /* log_store.opened. Borrowed */
+    bool again;                 /* it is not the first connection: a program has used the store */
     const char *channel;        /* what to LISTEN to; NULL: nothing. Borrowed */
     uint64_t heard;             /* the last row that a notification has named */
     int heard_fd; /* a bell, rung when `heard` grew while a statement was waited for; -1: none */
