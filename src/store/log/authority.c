@@ -9,6 +9,7 @@
 #include "store/log/authority.h"
 
 #include "base/env.h"
+#include "base/hash.h"
 #include "store/log/changes.h"
 #include "store/log/client.h"
 #include "store/log/encode.h"
@@ -66,7 +67,8 @@ typedef struct log_authority {
     uint64_t reported;   /* the position that was last handed to the writer for that row */
     uint64_t report_ns;  /* when the next may be */
     uint64_t unread_ns;  /* since when looks have failed; 0: the last one has not */
-    bool unread_told;    /* that was logged */
+    uint64_t unread_for; /* after how long that is logged, or logged again with other words */
+    uint64_t unread_as;  /* the hash of the words that were logged; 0: none were */
     uint64_t retry_ns;   /* the store could not be reached: when to try again; 0: it could */
     hd_error trouble;    /* what keeps the writer from writing; its status is HD_OK: nothing */
     uint64_t name_at_ns; /* when to look whether the file still has its name */
@@ -273,20 +275,25 @@ static hd_status look_for_rows(log_authority *s) {
     return status || !any ? status : advance(s, UINT64_MAX);
 }
 
-/* A runtime with commits under way is told by its writer that the store cannot be reached. One without finds out here;
- * it is logged once, until a look succeeds. */
+/* A runtime with commits under way is told by its writer that the store cannot be reached. One without finds out here.
+ * It is logged once, and again, after ever longer times, if the words are others: while a database is being dropped the
+ * server does not answer, and later it says why. */
 static void note_look(log_authority *s, uint64_t now, hd_status status) {
     log_store *store = s->client.store;
-    hd_error *error = &s->base.replica->error;
-    if (!status && s->unread_told)
+    if (!status && s->unread_as)
         env_log(&s->env, HD_LOG_INFO, "%s can be read again", store->shown);
-    if (!status) s->unread_ns = 0, s->unread_told = false;
-    if (status != HD_BUSY || !store->patient || s->unread_told) return;
-    if (!s->unread_ns) s->unread_ns = now | 1; /* 0 means never */
-    if (now < s->unread_ns + UNREAD_NS) return;
-    s->unread_told = true;
-    log_store_failure(store, status, "reading", error);
-    env_log(&s->env, HD_LOG_ERROR, "%s (%s); trying on", error->message, hd_status_name(status));
+    if (!status) s->unread_ns = s->unread_as = 0;
+    if (status != HD_BUSY || !store->patient) return;
+    if (!s->unread_ns) s->unread_ns = now | 1, s->unread_for = UNREAD_NS; /* 0 means never */
+    if (now < s->unread_ns + s->unread_for) return;
+    const char *words = log_store_words(store, status);
+    uint64_t as = hash_bytes(words, strlen(words), 0) | 1;
+    if (as == s->unread_as) return;
+    s->unread_as = as;
+    s->unread_for *= 2;
+    log_store_failure(store, status, "reading", &s->base.replica->error);
+    env_log(&s->env, HD_LOG_ERROR, "%s (%s); trying on", s->base.replica->error.message,
+            hd_status_name(status));
 }
 
 /* Looks for others' rows. */
