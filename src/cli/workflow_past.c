@@ -8,8 +8,10 @@ typedef struct reach {
     bool *there;      /* by node; malloc */
     uint32_t stopped; /* a node that is not left; PLAN_NONE: none */
     bool raises;      /* but by its HANDLER */
-    uint32_t
-        towards; /* of the FAN_HEADs around this node only the branch that it lies in is taken; PLAN_NONE: all are */
+    /* Of a FAN_HEAD around the node `towards`, and not around `to`, only the branch that the node lies in is taken;
+     * PLAN_NONE: all are. If the FAN_HEAD is around `to`, its branches are not over, and a branch tells nothing of
+     * another one. */
+    uint32_t towards, to;
     bool grown;
 } reach;
 
@@ -44,7 +46,8 @@ static bool leads_to(const plan_function *f, uint32_t first, uint32_t head, uint
 static bool is_taken(const reach *r, uint32_t from, const plan_edge *e) {
     if (e->kind == EDGE_BACK) return false;
     if (r->towards == PLAN_NONE || r->f->nodes[from].kind != NODE_FAN_HEAD) return true;
-    return !is_around(r->f, from, r->towards) || leads_to(r->f, e->to, from, r->towards);
+    return !is_around(r->f, from, r->towards) || is_around(r->f, from, r->to) ||
+           leads_to(r->f, e->to, from, r->towards);
 }
 
 /* Along all edges but BACK. */
@@ -74,7 +77,8 @@ static bool is_behind(const plan_function *f, uint32_t node, uint32_t to, bool r
                 .there = calloc(f->node_count, sizeof *r.there),
                 .stopped = node,
                 .raises = raises,
-                .towards = node };
+                .towards = node,
+                .to = to };
     if (!r.there || node == to || holds(f, node, to)) return free(r.there), false;
     mark(&r, f->entry);
     spread(&r);
@@ -125,4 +129,21 @@ bool past_has_raised(const plan_function *f, uint32_t node, uint32_t to) {
     bool by_itself = r.there[to];
     free(r.there);
     return !by_itself;
+}
+
+/* A FAN_HEAD with one ELEM edge: the nodes behind it may be those of several branches. */
+static bool is_repeated(const plan_function *f, uint32_t head) {
+    for (uint32_t at = head; at != PLAN_NONE; at = f->nodes[at].fan)
+        if (f->nodes[at].out_count < 2) return true;
+    return false;
+}
+
+bool past_is_in_branch(const plan_function *f, uint32_t head, uint32_t index, uint32_t node) {
+    const plan_node *n = &f->nodes[head];
+    if (!is_around(f, head, node) || is_repeated(f, head)) return false;
+    for (uint32_t k = 0; k < n->out_count; k++) {
+        const plan_edge *e = plan_out(f, n, k);
+        if (e->kind == EDGE_ELEM && e->index == index) return leads_to(f, e->to, head, node);
+    }
+    return false;
 }

@@ -20,4 +20,8 @@ bool past_may_come(const plan_function *f, uint32_t node, uint32_t to);
  * HANDLER leads there. */
 bool past_has_raised(const plan_function *f, uint32_t node, uint32_t to);
 
+/* Whether `node` lies in the branch of that number of the FAN_HEAD. False for hd_flow_each, whose branches are all made
+ * of the same nodes, and for what lies in one. */
+bool past_is_in_branch(const plan_function *f, uint32_t head, uint32_t index, uint32_t node);
+
 #endif

@@ -215,6 +215,23 @@ static void judge(tree *t, uint32_t at, void *ctx) {
     v->comes += past_may_come(v->f, v->node, at);
 }
 
+/* What a branch of a gather has passed, if it has ended and the others have not. One that has ended with an exception
+ * does not tell it. */
+static void judge_branches(tree *t, hd_value document, verdict *v) {
+    for (hd_iter it = hd_iter_of(hd_value_at(document, "fans")); hd_iter_next(&it);) {
+        uint32_t of = outline_function_of(t->o.p, document, hd_value_at(it.value, "in"));
+        uint32_t head = of ? PLAN_NONE : plan_find_node(v->f, flow_text(it.value, "node"));
+        if (head == PLAN_NONE) continue;
+        for (hd_iter r = hd_iter_of(hd_value_at(it.value, "results")); hd_iter_next(&r);) {
+            uint32_t index = (uint32_t)strtoul(r.key, NULL, 10);
+            if (hd_value_exists(hd_value_at(r.value, "$$error")) ||
+                !past_is_in_branch(v->f, head, index, v->node))
+                continue;
+            v->done += past_is_done(v->f, v->node, v->f->nodes[head].pair);
+        }
+    }
+}
+
 /* Of a step that has just ended: whether only an exception leads from it to where the instance stands now. */
 static bool has_raised(tree *t, hd_value document, const tree_row *r) {
     const plan_function *f = &t->o.p->functions[0];
@@ -260,9 +277,12 @@ static void note_past(tree *t, hd_value document) {
             continue;
         }
         each_standing(t, document, judge, &v);
+        judge_branches(t, document, &v);
         r->past = v.standing && (finished ? v.done == v.standing : v.done > 0);
         r->passed = v.standing && (finished ? v.passed == v.standing : v.passed > 0);
-        r->comes = v.comes > 0 || !v.standing;
+        /* When the first function has ended, branches that were left come to their ends, and nothing after them. */
+        bool ending = *flow_text(document, "ending") && r->n->fan == PLAN_NONE;
+        r->comes = (v.comes > 0 || !v.standing) && !ending;
         r->raised |= strcmp(flow_text(hd_value_at(document, "failed_at"), "node"), r->n->id) == 0;
     }
 }

@@ -113,6 +113,21 @@ check "show: variables as the program has them" holds says 'variables {.*"pair":
 hides() { ! flow "$@" | grep -E '%t|\$ref|Traceback'; }
 check "show: nothing of the compiler's" holds hides show p.db passed/k
 check "show: somebody runs it" holds sh -c '! "$0" workflow show p.db passed/k | grep -q "no program"' "$heddle"
+flow register p.db "$irs/left.json" >/dev/null
+flow start p.db left --key k >/dev/null
+until_true says "done  *echo #early" show p.db left/k
+check "show: a branch tells nothing of another" holds says "to come  *echo #never" show p.db left/k
+flow signal p.db left/k soon >/dev/null
+until_true says "waits  *clean" show p.db left/k
+check "show: a step of a branch that was left has not run" holds says "^  -  *echo #never" show p.db left/k
+check "show: nothing comes after an end" holds says "^  -  *echo #after" show p.db left/k
+check "cancel: the instance is ending" gives 0 "left/k is ending already: what it still does is cleaning up" \
+    workflow cancel p.db left/k
+check "rerun: the instance is ending" fails 3 "It is ending: what it still does is cleaning up" workflow rerun p.db left/k
+check "rm: the instance is ending" fails 3 "It is ending: what it still does is cleaning up" workflow rm p.db left/k
+flow signal p.db left/k clean >/dev/null
+check "it is over when that is done" fails 3 "left/k is failed: ValueError: x" workflow await p.db left/k --timeout 20 --quiet
+check "show: nor does it say so then" holds says "^  -  *echo #never" show p.db left/k
 kill -9 "$pid"; wait "$pid" 2>/dev/null
 check "show: nobody runs it" holds until_true says "no program runs it (process $pid has ended)" show p.db passed/k
 check "workflow why: the same" holds until_true says "no program runs it (process $pid has ended)" why p.db passed/k
