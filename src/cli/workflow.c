@@ -90,6 +90,8 @@ uint64_t flow_number(hd_value v, const char *key) {
     return n > 0 ? (uint64_t)n : 0;
 }
 
+bool flow_is_ending(hd_value document) { return *flow_text(document, "ending") != '\0'; }
+
 bool flow_is_over(hd_value document) {
     static const char *const open[] = { "queued", "running", "paused" };
     const char *status = flow_text(document, "status");

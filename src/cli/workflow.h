@@ -50,6 +50,9 @@ int flow_find(flow *f, const char *name, hd_value *ir, hd_value *document);
 const char *flow_text(hd_value v, const char *key); /* "" */
 uint64_t flow_number(hd_value v, const char *key);  /* 0 */
 bool flow_is_over(hd_value document);
+/* Its first function has ended, and branches that were left clean up: no command ends it sooner. */
+bool flow_is_ending(hd_value document);
+#define FLOW_ENDING_HINT "It is ending: what it still does is cleaning up."
 /* ": ValueError: too large, at charge (order.c:31)" of an instance's document, whole; "" if it has no error. */
 const char *flow_error_text(flow *f, hd_value document);
 

@@ -26,8 +26,9 @@ static void print_done(flow *f, const char *what) {
     }
 }
 
-/* Runs `change` on the instance of the second operand. An instance that is over is left alone. */
-static int control(cli *c, int (*change)(flow *f), const char *done) {
+/* Runs `change` on the instance of the second operand. An instance that is over is left alone. `ending` is said in the
+ * place of `done` if the instance is ending. */
+static int control(cli *c, int (*change)(flow *f), const char *done, const char *ending) {
     flow f;
     hd_value doc;
     int failed = flow_open_engine(c, &f, STORE_WRITE);
@@ -37,7 +38,7 @@ static int control(cli *c, int (*change)(flow *f), const char *done) {
             cli_fail(c, CLI_CONFLICT, NULL, "%s is over: it is %s", f.id, flow_text(doc, "status"));
     if (!failed) failed = change(&f);
     if (!failed) failed = flow_sync(&f, f.id);
-    if (!failed) print_done(&f, done);
+    if (!failed) print_done(&f, flow_is_ending(doc) ? ending : done);
     return flow_close(&f, failed);
 }
 
@@ -48,7 +49,10 @@ static int cancel(flow *f) {
     return status ? control_failed(f, status) : CLI_OK;
 }
 
-static int run_cancel(cli *c) { return control(c, cancel, "is being cancelled"); }
+static int run_cancel(cli *c) {
+    return control(c, cancel, "is being cancelled",
+                   "is ending already: what it still does is cleaning up");
+}
 
 const command command_workflow_cancel = {
     .name = "workflow cancel",
@@ -59,9 +63,9 @@ const command command_workflow_cancel = {
     .summary = "cancel an instance; its clean-up still runs",
     .text = "Raises CancelledError wherever the instance (name/key) waits. What its handlers do "
             "then is "
-            "still done; it is over when they are. An instance that is over is left as it is, with "
-            "exit "
-            "status 3.",
+            "still done; it is over when they are. Branches that were left and clean up when the "
+            "first function has ended are not cut short: the command says so. An instance that is "
+            "over is left as it is, with exit status 3.",
     .options = (const cli_option[]){ OPTION_SPACE, { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle workflow cancel shop.db checkout/order-17",
                                          "no longer wanted" },
@@ -81,7 +85,7 @@ static int signal_it(flow *f) {
     return status ? control_failed(f, status) : CLI_OK;
 }
 
-static int run_signal(cli *c) { return control(c, signal_it, "has the signal"); }
+static int run_signal(cli *c) { return control(c, signal_it, "has the signal", "has the signal"); }
 
 const command command_workflow_signal = {
     .name = "workflow signal",
@@ -111,8 +115,8 @@ static int resume_it(flow *f) {
     return status ? control_failed(f, status) : CLI_OK;
 }
 
-static int run_pause(cli *c) { return control(c, pause_it, "is being paused"); }
-static int run_resume(cli *c) { return control(c, resume_it, "goes on"); }
+static int run_pause(cli *c) { return control(c, pause_it, "is being paused", "is being paused"); }
+static int run_resume(cli *c) { return control(c, resume_it, "goes on", "goes on"); }
 
 const command command_workflow_pause = {
     .name = "workflow pause",
@@ -154,7 +158,8 @@ static int rerun(flow *f, hd_value doc) {
     if (!flow_is_over(doc))
         return cli_fail(
             c, CLI_CONFLICT,
-            flow_is_asked_for(f, "cancel")
+            flow_is_ending(doc) ? FLOW_ENDING_HINT
+            : flow_is_asked_for(f, "cancel")
                 ? "A cancel is asked for, and waits for a program that runs the instance."
                 : "heddle workflow cancel ends it.",
             "%s is not over: it is %s", f->id, flow_text(doc, "status"));

@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static int remove_failed(flow *f, hd_status status) {
+static int remove_failed(flow *f, hd_value doc, hd_status status) {
     int exit_status = status == HD_USAGE || status == HD_BUSY ? CLI_CONFLICT : CLI_OK;
     if (!exit_status) return store_fail(&f->s, status, f->id);
-    return cli_fail(f->s.c, exit_status, "heddle workflow cancel ends an instance.", "%s",
-                    hd_runtime_error(f->s.rt)->message);
+    return cli_fail(f->s.c, exit_status,
+                    flow_is_ending(doc) ? FLOW_ENDING_HINT
+                                        : "heddle workflow cancel ends an instance.",
+                    "%s", hd_runtime_error(f->s.rt)->message);
 }
 
 /* ---- rm ---------------------------------------------------------------------------------- */
@@ -38,7 +40,7 @@ static int remove_one(flow *f, const char *name) {
     int failed = flow_instance(f, name, &doc);
     if (failed) return failed;
     hd_status status = hd_workflow_remove(f->engine, f->id);
-    if (status) return remove_failed(f, status);
+    if (status) return remove_failed(f, doc, status);
     print_removed(f);
     return CLI_OK;
 }
@@ -109,7 +111,7 @@ static int remove_old(pruning *p) {
         f->id = hd_value_as_text(it.value, "");
         hd_status status = hd_workflow_remove(f->engine, f->id);
         if (status == HD_NOT_FOUND || status == HD_USAGE || status == HD_BUSY) continue;
-        if (status) return remove_failed(f, status);
+        if (status) return remove_failed(f, hd_null(), status);
         p->removed++;
     }
     return interrupted() ? interrupted_status() : CLI_OK;
