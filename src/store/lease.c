@@ -5,7 +5,9 @@
 #include "base/env.h"
 #include "base/process.h"
 #include "store/tx.h"
+#include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LOOK_NS UINT64_C(500000000) /* where the end of a process is not told, or a read failed */
@@ -32,6 +34,30 @@ static bool is_ours(const lease *l, hd_value holder) {
     char ours[SESSION_TEXT];
     session_text(l->rt->r.session, ours);
     return !strcmp(hd_value_as_text(hd_value_at(holder, "session"), ""), ours);
+}
+
+/* ---- the file */
+
+void lease_file(const hd_runtime *rt, char out[LEASE_FILE]) {
+    const authority *a = rt->r.authority;
+    const char *name = a->ops->file ? a->ops->file(a) : NULL;
+    struct stat st;
+    out[0] = '\0';
+    if (name && *name && !stat(name, &st))
+        snprintf(out, LEASE_FILE, "%" PRIuMAX ":%" PRIuMAX, (uintmax_t)st.st_dev,
+                 (uintmax_t)st.st_ino);
+}
+
+bool lease_is_of_this_file(const hd_runtime *rt, hd_value record) {
+    char here[LEASE_FILE];
+    lease_file(rt, here);
+    return !strcmp(hd_value_as_text(hd_value_at(record, "file"), ""), here);
+}
+
+static bool process_of_record_lives(const hd_runtime *rt, hd_value record) {
+    int64_t pid = hd_value_as_int(hd_value_at(record, "pid"), 0);
+    uint64_t started = (uint64_t)hd_value_as_int(hd_value_at(record, "started"), 0);
+    return process_lives(pid, started) && lease_is_of_this_file(rt, record);
 }
 
 /* ---- watching the holder's process */
@@ -89,13 +115,11 @@ static bool find_taken(lease *l, hd_value holder) {
     assert(!value_is_failed(holder));
     const char *session = hd_value_as_text(hd_value_at(holder, "session"), "");
     if (is_remote(l) && *session && !is_ours(l, holder)) return lives_somewhere(l, session);
-    int64_t pid = hd_value_as_int(hd_value_at(holder, "pid"), 0);
-    uint64_t started = (uint64_t)hd_value_as_int(hd_value_at(holder, "started"), 0);
-    if (!*hd_value_as_text(hd_value_at(holder, "session"), "")) return false;
+    if (!*session) return false;
     if (is_ours(l, holder)) return true;
-    if (!process_lives(pid, started)) return false;
-    watch(l, pid);
-    return process_lives(pid, started); /* it may have ended before it was watched */
+    if (!process_of_record_lives(l->rt, holder)) return false;
+    watch(l, hd_value_as_int(hd_value_at(holder, "pid"), 0));
+    return process_of_record_lives(l->rt, holder); /* it may have ended before it was watched */
 }
 
 /* ---- taking */
@@ -123,12 +147,14 @@ static void verdict(hd_status status, void *ctx) {
 }
 
 hd_value lease_record(hd_runtime *rt, hd_pool *pool) {
-    char ours[SESSION_TEXT], host[PROCESS_HOST];
+    char ours[SESSION_TEXT], host[PROCESS_HOST], file[LEASE_FILE];
     session_text(rt->r.session, ours);
+    lease_file(rt, file);
     hd_value r = hd_object_set(pool, hd_object(), "session", hd_string(pool, ours));
     r = hd_object_set(pool, r, "pid", hd_int(pool, getpid()));
     r = hd_object_set(pool, r, "host", hd_string(pool, process_host(host)));
     r = hd_object_set(pool, r, "since", hd_int(pool, (int64_t)env_wall_ms(&rt->env)));
+    if (*file) r = hd_object_set(pool, r, "file", hd_string(pool, file));
     return hd_object_set(pool, r, "started", hd_int(pool, (int64_t)process_started(getpid())));
 }
 
@@ -291,9 +317,8 @@ hd_status lease_holder_of(hd_runtime *rt, hd_value document, lease_holder *out) 
         .epoch = (uint64_t)hd_value_as_int(hd_value_at(document, "epoch"), 0),
     };
     if (!*out->session) return hd_value_status(document);
-    uint64_t started = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
     hd_status status = a->remote ? a->ops->lasts(a, out->session, &ms) : HD_OK;
-    out->lives = a->remote ? ms > 0 : process_lives(out->pid, started);
+    out->lives = a->remote ? ms > 0 : process_of_record_lives(rt, document);
     return status;
 }
 

@@ -165,7 +165,7 @@ static void watch(away *a) {
         close(a->watch_fd);
         a->watch_fd = -1;
     }
-    a->dead = !process_lives(a->pid, a->started); /* it may have ended before it was watched */
+    if (!process_lives(a->pid, a->started)) a->dead = true; /* before it was watched */
 }
 
 static void unwatch(away *a) {
@@ -363,6 +363,7 @@ static away *new_away(hd_engine *e, const char *session, hd_value doc) {
     a->watch_fd = -1;
     a->pid = hd_value_as_int(hd_value_at(doc, "pid"), 0);
     a->started = (uint64_t)hd_value_as_int(hd_value_at(doc, "started"), 0);
+    a->dead = !is_remote(e) && !lease_is_of_this_file(e->rt, doc);
     snprintf(a->session, sizeof a->session, "%s", session);
     snprintf(a->host, sizeof a->host, "%s", hd_value_as_text(hd_value_at(doc, "host"), ""));
     a->announcement = engine_document(e, WORKER_PREFIX, session);

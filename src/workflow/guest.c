@@ -345,9 +345,10 @@ static hd_value hand_record(const hd_engine *e, hd_pool *pool, int of, uint32_t 
 }
 
 static hd_value announcement_of(const hd_engine *e, hd_pool *pool) {
-    char session[SESSION_TEXT], host[PROCESS_HOST];
+    char session[SESSION_TEXT], host[PROCESS_HOST], file[LEASE_FILE];
     hd_value serves_ = hd_array(), lines = hd_array();
     session_text(e->rt->r.session, session);
+    lease_file(e->rt, file);
     serves_ = hd_array_append(pool, serves_, hand_record(e, pool, 0, HERE_ROOM));
     serves_ = hd_array_append(pool, serves_, hand_record(e, pool, 1, e->threads));
     serves_ = hd_array_append(pool, serves_, hand_record(e, pool, 2, LATER_ROOM));
@@ -356,6 +357,7 @@ static hd_value announcement_of(const hd_engine *e, hd_pool *pool) {
     hd_value r = hd_object_set(pool, hd_object(), "session", hd_string(pool, session));
     r = hd_object_set(pool, r, "host", hd_string(pool, process_host(host)));
     r = hd_object_set(pool, r, "pid", hd_int(pool, getpid()));
+    if (*file) r = hd_object_set(pool, r, "file", hd_string(pool, file));
     r = hd_object_set(pool, r, "started", hd_int(pool, (int64_t)process_started(getpid())));
     r = hd_object_set(pool, r, "since", hd_int(pool, (int64_t)env_wall_ms(e->env)));
     if (e->served.count) r = hd_object_set(pool, r, "queues", lines);
