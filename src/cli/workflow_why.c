@@ -29,6 +29,7 @@ typedef struct question {
     hd_value places; /* of its steps that other processes do; absent: not looked at yet */
     bool joins;      /* the answer includes nodes at which not all paths have arrived */
     bool answered;   /* by a program that runs the instance */
+    int refused; /* the exit status if the store could not be opened, which was said; CLI_OK: it could */
 } question;
 
 /* ---- Is it an instance ------------------------------------------------------------------- */
@@ -60,7 +61,8 @@ static bool open_instance(question *q, cli *c) {
     if (missing || !take_apart(q, c->operands[1])) return false;
     space = q->f.space;
     id = q->f.id;
-    if (store_open_as(c, &q->f.s, c->operands[0], STORE_READ, NULL, NULL)) return false;
+    q->refused = store_open_as(c, &q->f.s, c->operands[0], STORE_READ, NULL, NULL);
+    if (q->refused) return false;
     q->f.space = space;
     q->f.id = id;
     q->document = hd_read(q->f.s.rt, q->f.s.pool, flow_cell(&q->f, id));
@@ -507,7 +509,10 @@ bool why_instance(cli *c, int *status) {
     question q = { .node = NULL };
     bool is = open_instance(&q, c);
     if (is) *status = answer(&q);
-    else if (read_workflow_known(&q)) {
+    else if (q.refused && is_address(c->operands[0]) && !option_given(c, "socket")) {
+        *status = q.refused; /* there is no program to ask, either */
+        is = true;
+    } else if (read_workflow_known(&q)) {
         hd_value ignored;
         *status = flow_instance(&q.f, q.f.id, &ignored); /* which says so, and what is near */
         is = true;
