@@ -86,6 +86,13 @@ static void print_running(flow *f, hd_value state) {
     putchar('\n');
 }
 
+/* A time that came while an instance ran (--overlap queue or cancel). */
+static void print_waiting(hd_value state) {
+    char when[WHEN_TEXT];
+    uint64_t at = flow_number(state, "waiting");
+    if (at) printf("  waits   the time %s, until that is over\n", when_text(at, when));
+}
+
 static void print_rule(hd_value state) {
     const char *cron = flow_text(state, "cron"), *zone = flow_text(state, "zone");
     printf("  when    ");
@@ -113,6 +120,7 @@ static void print_state(flow *f, hd_value state) {
     print_rule(state);
     print_times(state);
     print_running(f, state);
+    print_waiting(state);
     if (!hd_value_exists(error)) return;
     printf("  %serror%s   %s: ", out_colour(c, COLOUR_RED), out_colour(c, COLOUR_NONE),
            when_text(flow_number(error, "at"), when));
@@ -159,7 +167,7 @@ static const deed deeds[] = {
     { "rm", "is removed", 3, hd_schedule_remove, NULL },
     { "pause", "is paused", 3, hd_schedule_pause, NULL },
     { "resume", "goes on", 3, hd_schedule_resume, NULL },
-    { "trigger", "is started out of turn", 3, hd_schedule_trigger, NULL },
+    { "trigger", "has one more time, now", 3, hd_schedule_trigger, NULL },
 };
 
 static int act(flow *f, const deed *d) {
@@ -217,8 +225,8 @@ const command command_workflow_schedule = {
     .text =
         "put NAME WORKFLOW [INPUT] starts an instance of the workflow whenever --cron or --every "
         "says so, by the program that runs the workflows of the store. ls lists schedules with "
-        "their next times, show prints one, rm removes it, pause and resume it, trigger starts "
-        "one instance now.\n\n"
+        "their next times, show prints one, rm removes it, pause and resume it, trigger adds one "
+        "time, now: --overlap applies to it as to any other.\n\n"
         "--cron has five fields: minute, hour, day of the month, month, day of the week, in the "
         "time zone of --zone; or @hourly, @daily, @weekly, @monthly, @yearly. --overlap says what "
         "happens if the instance before is not over: skip (default), queue, allow or cancel. "

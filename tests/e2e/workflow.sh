@@ -486,12 +486,20 @@ check "the interval is removed" gives 0 "often is removed" workflow schedule w.d
 check "a schedule needs times" fails 1 "when?" workflow schedule w.db put bad steps
 check "pause" gives 0 "night is paused" workflow schedule w.db pause night
 check "show --json" holds says '"paused":true' schedule w.db show night --json
-check "trigger" gives 0 "night is started out of turn" workflow schedule w.db trigger night
+check "trigger" gives 0 "night has one more time, now" workflow schedule w.db trigger night
 check "ls" holds says "^night  starts steps, paused" schedule w.db ls
 start_flow_shop w.db
 triggered() { flow ls w.db steps --status done | grep -q "^steps/night@"; }
 check "the program that runs workflows starts what was triggered" holds until_true triggered
 kill "$pid"; wait "$pid" 2>/dev/null
 check "rm" gives 0 "night is removed" workflow schedule w.db rm night
+flow register q.db "$irs/nap.json" >/dev/null
+flow schedule q.db put lazy nap --cron '30 2 1 1 *' --overlap queue >/dev/null
+start_flow_shop q.db
+flow schedule q.db trigger lazy >/dev/null
+until_true says "running nap/lazy@" schedule q.db show lazy
+flow schedule q.db trigger lazy >/dev/null
+check "a time that waits is shown" holds until_true says "^  waits   the time " schedule q.db show lazy
+kill "$pid"; wait "$pid" 2>/dev/null
 check "and it is gone" fails 2 'no schedule "night"' workflow schedule w.db show night
 check "an unknown word is refused" fails 1 "put, ls, show" workflow schedule w.db make night
