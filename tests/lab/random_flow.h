@@ -62,7 +62,7 @@ static void random_flow_try(hd_flow *f, lab_random *r, int depth, bool in_branch
     if (lab_random_below(r, 2)) hd_flow_retried(f, &(hd_flow_retry){ .attempts = 2 });
     if (lab_random_below(r, 4)) {
         hd_flow_except(f, "ValueError", "e");
-        hd_flow_do(f, "x = x + 100 + len(str(e))");
+        hd_flow_do(f, "x = x + 100 + len(str(e)); e.n = x % 9; e.d = k.d; k = e");
     } else {
         hd_flow_except(f, NULL, NULL);
         hd_flow_action(f, "x", "step", "n=x");
@@ -92,13 +92,29 @@ static const char *const random_flow_args[] = { "n=x", "n=log.append(x) or x",
                                                 "n=(log or [3]).pop()",
                                                 "n=len([log.insert(0, x)]) + log.pop()" };
 
+/* Objects of the frame that change, and that several names and objects hold: lists, and the exceptions k and o. */
+static void random_flow_change(hd_flow *f, lab_random *r) {
+    static const char *const changes[] = {
+        "log.append(x); x = x * 3 % 1009",
+        "k.n = k.n + x % 7; log.append(o.n)",
+        "o = k; k = KeyError(x); k.n = x % 5; k.d = o.d",
+        "k.__cause__ = o; k.d = {x: k.n}",
+        "log.append(k.n) if k is o else log.append(sum(k.d))",
+        "held = [k, o, (k, x)]; k.held = held",
+        "held[0].n = len(held) + held[2][0].n; log.append(held[1] is o)",
+        "x = (x + len(str(k.__cause__)) + (k in held)) % 1009",
+    };
+    hd_flow_do(f, changes[lab_random_below(r, sizeof changes / sizeof *changes)]);
+}
+
 static void random_flow_one(hd_flow *f, lab_random *r, int depth, bool in_branch) {
-    switch (depth > 0 ? lab_random_below(r, 8) : lab_random_below(r, 4)) {
+    switch (depth > 0 ? lab_random_below(r, 9) : lab_random_below(r, 5)) {
     case 0: hd_flow_action(f, "x", "step", "n=x"); break;
     case 1: hd_flow_action(f, "x", "step", random_flow_args[lab_random_below(r, 4)]); break;
-    case 2: hd_flow_do(f, "log.append(x); x = x * 3 % 1009"); break;
-    case 3: hd_flow_call(f, "x", "twice", "x"); break;
-    case 4:
+    case 2:
+    case 3: random_flow_change(f, r); break;
+    case 4: hd_flow_call(f, "x", "twice", "x"); break;
+    case 5:
         hd_flow_if(f, "x % 2");
         random_flow_block(f, r, depth - 1, in_branch);
         if (lab_random_below(r, 2)) {
@@ -107,15 +123,18 @@ static void random_flow_one(hd_flow *f, lab_random *r, int depth, bool in_branch
         }
         hd_flow_end(f);
         break;
-    case 5: random_flow_loop(f, r, depth, in_branch); break;
-    case 6: random_flow_try(f, r, depth, in_branch); break;
+    case 6: random_flow_loop(f, r, depth, in_branch); break;
+    case 7: random_flow_try(f, r, depth, in_branch); break;
     default: random_flow_fan(f, r, depth); break;
     }
 }
 
-/* In a branch nothing may be appended to a list of the frame around it: it has a list of its own. */
+#define RANDOM_FLOW_OWN                                                                            \
+    "log = []; k = ValueError('k'); k.n = 0; k.d = {1: 2}; o = k; held = [k, k, (k, 1)]"
+
+/* In a branch nothing may be changed of the frame around it: it has objects of its own. */
 static void random_flow_block(hd_flow *f, lab_random *r, int depth, bool in_branch) {
-    if (in_branch) hd_flow_do(f, "log = []");
+    if (in_branch) hd_flow_do(f, RANDOM_FLOW_OWN);
     for (uint64_t n = 1 + lab_random_below(r, 3); n > 0; n--)
         random_flow_one(f, r, depth, in_branch);
 }
@@ -126,10 +145,10 @@ static hd_status random_flow(hd_pool *pool, const char *name, uint64_t seed, hd_
     lab_random r = lab_random_of(seed);
     hd_status status = hd_flow_open(pool, name, &f);
     if (status) return status;
-    hd_flow_do(f, "x = 1; log = []");
+    hd_flow_do(f, "x = 1; " RANDOM_FLOW_OWN);
     hd_flow_action(f, "x", "step", "n=x");
     random_flow_block(f, &r, 3, false);
-    hd_flow_return(f, "[x, len(log), sum(log)]");
+    hd_flow_return(f, "[x, len(log), sum(log), k.n, k is o, o.n, held[0] is k]");
     hd_flow_function(f, "twice", "n");
     hd_flow_action(f, "n", "step", "n=n");
     hd_flow_return(f, "n * 2 % 1009");
