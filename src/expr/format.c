@@ -55,13 +55,15 @@ static ev refuse_type(world *w, ev object, uint32_t type) {
 }
 
 static bool refuse_spec(world *w, const text *t, ev object) {
-    char shown[600];
-    size_t n = 0;
-    for (uint32_t i = 0; i < t->count && n < sizeof shown - 5; i++)
-        n += utf8_put((uint8_t *)shown + n, text_at(t, i));
-    shown[n] = 0;
-    raise_f(w, CLASS_ValueError, "Invalid format specifier '%s' for object of type '%s'", shown,
-            type_name(w, object));
+    const char *name = class_shown(class_of(w->classes, ev_class(object)));
+    ev type = text_of_utf8(w, name, strlen(name));
+    text_builder b = write_text(w);
+    write_ascii(&b, "Invalid format specifier '");
+    write_whole(&b, t);
+    write_ascii(&b, "' for object of type '");
+    if (!ev_failed(type)) write_whole(&b, type.text);
+    write_point(&b, '\'');
+    raise_value(w, CLASS_ValueError, write_str(&b));
     return false;
 }
 
