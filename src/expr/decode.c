@@ -240,32 +240,40 @@ static bool decode_place(decoder *d, exc *e, hd_value place) {
     return raise_note_place(d->w, e, function, node);
 }
 
-static ev decode_error(decoder *d, hd_value from) {
-    uint32_t class_;
+static bool fill_error(decoder *d, exc *to, hd_value from) {
     hd_value place = hd_value_at(from, "raised");
     hd_value attrs = hd_value_at(from, "attrs"), cause = hd_value_at(from, "cause");
-    if (!find_error_class(d, from, "$error", &class_)) return ev_fail();
     ev items = decode_list(d, hd_value_at(from, "args"));
     ev args = ev_failed(items) ? items : tuple_of(d->w, items.list->items, items.list->count);
-    ev out = ev_failed(args) ? args : exc_new(d->w, class_, args);
-    if (ev_failed(out)) return out;
+    if (ev_failed(args)) return false;
+    to->args = args;
+    world_ref(args);
+    to->attrs = to->cause = to->raised = ev_none();
     if (hd_value_exists(attrs)) {
         ev all = dict_new(d->w, EV_DICT);
-        if (ev_failed(all) || !fill_names(d, all.dict, attrs, false)) return ev_fail();
-        out.exc->attrs = all;
+        if (ev_failed(all) || !fill_names(d, all.dict, attrs, false)) return false;
+        to->attrs = all;
         world_ref(all);
         if (dict_find_name(all.dict, "__own__"))
-            d->w->classes->all.items[class_].flags |=
+            d->w->classes->all.items[to->head.class_].flags |=
                 CLASS_OWN | CLASS_OWN_EQUAL | CLASS_OWN_TRUTH | CLASS_OWN_SET;
     }
     if (hd_value_exists(cause)) {
         ev inner = decode(d, cause);
-        if (inner.kind != EV_EXC) return refuse(d, "a cause is an exception");
-        out.exc->cause = inner;
+        if (inner.kind != EV_EXC) return refuse(d, "a cause is an exception"), false;
+        to->cause = inner;
         world_ref(inner);
     }
-    if (hd_value_exists(place) && !decode_place(d, out.exc, place)) return ev_fail();
-    return out;
+    return !hd_value_exists(place) || decode_place(d, to, place);
+}
+
+static ev decode_error(decoder *d, hd_value from) {
+    uint32_t class_;
+    if (!find_error_class(d, from, "$error", &class_)) return ev_fail();
+    exc *out = world_object(d->w, EV_EXC, sizeof *out);
+    if (!out) return ev_fail();
+    out->head.class_ = (uint16_t)class_;
+    return fill_error(d, out, from) ? ev_of(out) : ev_fail();
 }
 
 static ev decode_enum(decoder *d, hd_value from) {
@@ -444,10 +452,19 @@ hd_status decode_value(world *w, hd_value from, ev *out, hd_error *error) {
     return decode_slot(w, from, NULL, NULL, out, error);
 }
 
-uint32_t decode_record_class(world *w, hd_value name) {
+ev decode_stub(world *w, hd_value content, uint32_t number) {
     decoder d = { w, NULL, NULL, NULL, HD_OK };
-    uint32_t class_;
-    return find_class(&d, name, CLASS_RECORD, CLASS_object, &class_) ? class_ : CLASS_NONE;
+    hd_value record = hd_value_at(content, "$record");
+    uint32_t class_ = 0;
+    ev_kind kind = hd_value_kind(content) == HD_KIND_ARRAY           ? EV_LIST
+                   : hd_value_exists(record)                         ? EV_RECORD
+                   : hd_value_exists(hd_value_at(content, "$error")) ? EV_EXC
+                   : hd_value_exists(hd_value_at(content, "$set"))   ? EV_SET
+                                                                     : EV_DICT;
+    if (kind == EV_RECORD && !find_class(&d, record, CLASS_RECORD, CLASS_object, &class_))
+        return ev_fail();
+    if (kind == EV_EXC && !find_error_class(&d, content, "$error", &class_)) return ev_fail();
+    return world_stub(w, kind, class_, number);
 }
 
 static dict_form form_of(ev object, hd_value from) {
@@ -465,10 +482,11 @@ hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, 
     bool good;
     world_begin(w);
     if (object.kind == EV_LIST) good = fill_list(&d, object.list, from);
+    else if (object.kind == EV_EXC) good = fill_error(&d, object.exc, from);
     else if (object.kind == EV_SET) good = fill_set(&d, object.dict, hd_value_at(from, "$set"));
     else if (hd_value_kind(hd_value_at(from, "$dict")) == HD_KIND_ARRAY)
         good = fill_pairs(&d, object.dict, hd_value_at(from, "$dict"));
     else good = fill_names(&d, object.dict, from, object.kind == EV_RECORD);
-    if (object.kind != EV_LIST) object.dict->form = form_of(object, from);
+    if (object.kind >= EV_DICT) object.dict->form = form_of(object, from);
     return good && !d.status ? HD_OK : take_failure(&d);
 }

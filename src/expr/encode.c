@@ -267,14 +267,14 @@ static hd_value encode(encoder *e, ev v) {
     case EV_DICT:
     case EV_SET:
     case EV_RECORD:
+    case EV_EXC:
         if (e->number) {
             uint32_t number = world_number(v) ? world_number(v) : e->number(e->ctx, e->w, v);
             return number ? tagged(e, "$ref", hd_int(e->pool, number)) : hd_failed(HD_NOMEM);
         }
         return encode_content(e, v);
     case EV_TUPLE:
-    case EV_ENUM:
-    case EV_EXC: return encode_content(e, v);
+    case EV_ENUM: return encode_content(e, v);
     case EV_VIEW:
         if (e->number) return encode_view(e, v.view);
         /* fall through */
@@ -308,6 +308,6 @@ static dict_form form_of(const dict *d) {
 hd_value encode_object(world *w, hd_pool *pool, ev object, encode_number_fn number, void *ctx) {
     assert(ev_has_identity(object));
     hd_value out = encode_content(&(encoder){ w, pool, number, ctx, false }, object);
-    if (object.kind != EV_LIST) object.dict->form = form_of(object.dict);
+    if (object.kind >= EV_DICT) object.dict->form = form_of(object.dict);
     return out;
 }

@@ -69,8 +69,9 @@ hd_status decode_value(world *w, hd_value from, ev *out, hd_error *error);
 typedef ev (*decode_ref_fn)(void *ctx, world *w, uint32_t number);
 hd_status decode_slot(world *w, hd_value from, decode_ref_fn find, void *ctx, ev *out,
                       hd_error *error);
-/* The class that "$record" names, made if it is not known; CLASS_NONE: it names none, or no memory. */
-uint32_t decode_record_class(world *w, hd_value name);
+/* world_stub() for an object with this content. Its class is made if it is not known; EV_FAIL: it names none, or no
+ * memory. */
+ev decode_stub(world *w, hd_value content, uint32_t number);
 /* Fills an object made by world_stub() with its content. */
 hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, void *ctx,
                         hd_error *error);

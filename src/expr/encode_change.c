@@ -8,6 +8,7 @@
  *     dict with "$keys"       set a key; add one, and its name at the end of "$keys"
  *     dict with "$dict"       add a pair; set the value of one
  *     set                     add
+ *     exception               nothing: it has few attributes
  *
  * A dict whose keys come in no order is written whole once, when the first of them comes out of order: that makes its
  * "$keys". Changes are replayed in the order in which they happened. */
@@ -123,6 +124,7 @@ bool encode_change(world *w, hd_pool *pool, const change *c, encode_number_fn nu
     change_encoder e = { w, pool, number_of, ctx, c, out };
     out->count = 0;
     if (c->object.kind == EV_LIST) return change_list(&e);
+    if (c->object.kind == EV_EXC) return false;
     switch ((dict_form)c->object.dict->form) {
     case DICT_ORDERED:
     case DICT_KEYS: return change_name(&e);

@@ -1,8 +1,8 @@
 /* ev.h -- a value while an expression is evaluated.
  *
  * An `ev` is 16 bytes, passed by value: a kind and either the value itself (None, bool, int, float) or
- * a pointer to an object of the world. Lists, dicts, sets and records are objects with identity: two
- * evs with the same pointer are aliases. Texts, tuples, ranges and exceptions are objects that never
+ * a pointer to an object of the world. Lists, dicts, sets, records and exceptions are objects with
+ * identity: two evs with the same pointer are aliases. Texts, tuples and ranges are objects that never
  * change.
  *
  * WHO OWNS WHAT. Objects count the references that other objects and variables hold, and nothing
@@ -146,6 +146,7 @@ typedef struct exc {
     ev attrs;  /* a dict of further attributes, or None */
     ev cause;  /* an exception, or None */
     ev raised; /* where a workflow raised it first: a tuple of two str, function and node; or None */
+    uint32_t number; /* as of a list */
 } exc;
 
 typedef struct enumer {
@@ -200,7 +201,7 @@ static inline bool ev_is_int(ev v) { return v.kind == EV_INT || v.kind == EV_BOO
 static inline bool ev_is_number(ev v) { return v.kind >= EV_BOOL && v.kind <= EV_FLOAT; }
 static inline bool ev_is_text(ev v) { return v.kind == EV_STR || v.kind == EV_BYTES; }
 /* Objects that can change, and that variables and other objects refer to by number in the store. */
-static inline bool ev_has_identity(ev v) { return v.kind >= EV_LIST && v.kind <= EV_RECORD; }
+static inline bool ev_has_identity(ev v) { return v.kind >= EV_EXC && v.kind <= EV_RECORD; }
 
 /* What operators see of a member of an IntEnum and the like: its value. */
 static inline ev ev_bare(ev v) {

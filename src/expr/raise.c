@@ -107,6 +107,7 @@ bool raise_note_place(world *w, exc *e, const char *function, const char *node) 
     world_ref(place);
     world_unref(w, e->raised);
     e->raised = place;
+    world_note(w, e, CHANGE_REPLACE, 0, ev_none(), ev_none());
     return true;
 }
 

@@ -204,6 +204,7 @@ static const text *exc_said(ev v, const char *what) {
 
 static bool repr_exc(text_builder *b, ev v) {
     const class_info *info = class_of(b->w->classes, v.o->class_);
+    if (!world_need(b->w, v)) return false;
     const text *said = exc_said(v, "__repr__");
     if (said) return write_whole(b, said), !b->failed;
     if (info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
@@ -378,6 +379,7 @@ ev ev_str(world *w, ev v) {
     uint32_t flags = ev_flags(w->classes, v);
     if (v.kind == EV_STR) return v;
     if (v.kind == EV_EXC) {
+        if (!world_need(w, v)) return ev_fail();
         const text *said = exc_said(v, "__str__");
         if (said) return ev_of((text *)(uintptr_t)said);
         if (flags & CLASS_OWN_TEXT) return raise_own(w, v.o->class_, "str()");

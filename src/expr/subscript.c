@@ -416,7 +416,6 @@ static ev tuple_attr(const world *w, ev v, const text *name) {
 }
 
 static ev record_attr(world *w, ev v, ev name) {
-    if (!world_need(w, v)) return ev_fail();
     if (ev_flags(w->classes, v) & CLASS_SEALED) return ev_unbound();
     dict_entry *e = dict_find(w, v.dict, name);
     return e ? e->value : raise_is_pending(w) ? ev_fail() : ev_unbound();
@@ -434,6 +433,7 @@ static ev enum_name(ev v) { return v.enumer->name.text->count ? v.enumer->name :
 ev attr_get(world *w, ev v, ev name) {
     ev found = ev_unbound();
     assert(name.kind == EV_STR);
+    if (!world_need(w, v)) return ev_fail();
     if (v.kind == EV_RECORD) found = record_attr(w, v, name);
     else if (v.kind == EV_EXC) found = exc_attr(w, v, name);
     else if (v.kind == EV_TUPLE) found = tuple_attr(w, v, name.text);
@@ -473,6 +473,7 @@ static bool set_cause(world *w, exc *e, ev cause) {
     world_ref(cause);
     world_unref(w, e->cause);
     e->cause = cause;
+    world_note(w, e, CHANGE_REPLACE, 0, ev_none(), ev_none());
     return true;
 }
 
@@ -495,7 +496,9 @@ static bool exc_set(world *w, exc *e, ev name, ev value) {
         if (ev_failed(e->attrs)) return e->attrs = ev_none(), false;
         world_ref(e->attrs);
     }
-    return dict_set(w, e->attrs.dict, name, value);
+    if (!dict_set(w, e->attrs.dict, name, value)) return false;
+    world_note(w, e, CHANGE_REPLACE, 0, ev_none(), ev_none());
+    return true;
 }
 
 bool exc_put(world *w, exc *e, const char *name, ev value) {
@@ -504,6 +507,7 @@ bool exc_put(world *w, exc *e, const char *name, ev value) {
 }
 
 bool attr_set(world *w, ev v, ev name, ev value) {
+    if (!world_need(w, v)) return false;
     if (text_is(name.text, "__cause__")) {
         if (v.kind == EV_EXC) return set_cause(w, v.exc, value);
         raise_f(w, v.kind == EV_TYPE ? CLASS_Unsupported : CLASS_TypeError,
@@ -526,7 +530,6 @@ bool attr_set(world *w, ev v, ev name, ev value) {
         return raise_f(w, CLASS_AttributeError, "can't set attribute"), false;
     if (v.kind == EV_ENUM || v.kind == EV_TYPE) return refuse_shared(w, v), false;
     if (v.kind != EV_RECORD) return refuse_change(w, v, name);
-    if (!world_need(w, v)) return false;
     const class_info *info = class_of(w->classes, v.o->class_);
     if (info->flags & CLASS_OWN_SET)
         return raise_own(w, v.o->class_, "assigning an attribute"), false;

@@ -127,7 +127,7 @@ void *world_object(world *w, ev_kind kind, size_t size) {
     }
     obj *o = world_alloc(w, size);
     if (!o) return NULL;
-    memset(o, 0, size < sizeof(iter) ? size : sizeof(iter)); /* the largest of fixed size */
+    memset(o, 0, size < sizeof(exc) ? size : sizeof(exc)); /* the largest of fixed size */
     o->kind = (uint8_t)kind;
     o->flags = OBJ_ZERO;
     w->objects++;
@@ -251,6 +251,7 @@ void world_journal_clear(world *w) {
 
 static uint32_t *number_of(ev object) {
     assert(ev_has_identity(object));
+    if (object.kind == EV_EXC) return &object.exc->number;
     return object.kind == EV_LIST ? &object.list->number : &object.dict->number;
 }
 
@@ -262,7 +263,10 @@ void world_track(ev object, uint32_t number) {
 uint32_t world_number(ev object) { return *number_of(object); }
 
 ev world_stub(world *w, ev_kind kind, uint32_t class_, uint32_t number) {
-    obj *o = world_object(w, kind, kind == EV_LIST ? sizeof(plist) : sizeof(dict));
+    obj *o = world_object(w, kind,
+                          kind == EV_LIST  ? sizeof(plist)
+                          : kind == EV_EXC ? sizeof(exc)
+                                           : sizeof(dict));
     if (!o) return ev_fail();
     o->class_ = (uint16_t)class_;
     o->flags |= OBJ_UNLOADED;

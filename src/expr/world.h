@@ -46,7 +46,8 @@ typedef enum change_op {
     CHANGE_DELETE, /* list: index (count of them); dict, set, record: key */
     CHANGE_INSERT, /* list: value before index */
     CHANGE_CLEAR,
-    CHANGE_REPLACE, /* the whole content is new: sort, reverse, slices; see the object itself */
+    /* The whole content is new, see the object itself: sort, reverse, slices, every change of an exception. */
+    CHANGE_REPLACE,
 } change_op;
 
 typedef struct change {

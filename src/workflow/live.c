@@ -856,8 +856,7 @@ static void drop_unfit(live *l) {
     while (changed->items[i] != l) i++;
     vec_swap_remove(changed, i);
     l->changed = false;
-    drop(l, HD_KIND,
-         "it has a value that cannot be stored, such as an exception that contains itself");
+    drop(l, HD_KIND, "it has a value that cannot be stored, such as tuples nested too deep");
 }
 
 static flight *free_flight(hd_engine *e) {

@@ -52,18 +52,6 @@ static ev object_find(void *ctx, world *w, uint32_t number) {
     return raise_f(w, CLASS_SystemError, "object %u is missing", number);
 }
 
-static ev stub_of(loader *l, hd_value content, uint32_t number) {
-    world *w = l->in->w;
-    if (hd_value_kind(content) == HD_KIND_ARRAY) return world_stub(w, EV_LIST, 0, number);
-    hd_value record = hd_value_at(content, "$record");
-    if (hd_value_exists(record)) {
-        uint32_t class_ = decode_record_class(w, record);
-        return class_ == CLASS_NONE ? ev_fail() : world_stub(w, EV_RECORD, class_, number);
-    }
-    bool set = hd_value_exists(hd_value_at(content, "$set"));
-    return world_stub(w, set ? EV_SET : EV_DICT, 0, number);
-}
-
 static hd_status make_stubs(loader *l, hd_value objects) {
     for (hd_iter it = hd_iter_of(objects); hd_iter_next(&it);) {
         uint32_t number;
@@ -71,7 +59,7 @@ static hd_status make_stubs(loader *l, hd_value objects) {
         while (l->objects.count <= number)
             if (!vec_push(l->in->env, &l->objects, ev_unbound())) return HD_NOMEM;
         assert(number < l->objects.count);
-        ev stub = stub_of(l, it.value, number);
+        ev stub = decode_stub(l->in->w, it.value, number);
         if (ev_failed(stub))
             return l->in->w->status ? l->in->w->status : corrupt(l, "/objects", "unknown class");
         world_ref(stub);

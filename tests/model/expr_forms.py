@@ -6,7 +6,7 @@
 SEEN = set()
 VARIABLES = {"i": "int", "j": "int", "x": "float", "s": "str", "t": "str", "b": "bytes", "l": "ints", "m": "strs",
              "a": "list", "u": "tuple", "d": "dict", "e": "names", "z": "set", "r": "record", "q": "frozen",
-             "p": "point", "c": "enum", "n": "none", "k": "bool", "h": "ints", "g": "unbound"}
+             "p": "point", "c": "enum", "n": "none", "k": "bool", "h": "ints", "g": "unbound", "f": "exc"}
 WRONG = 0.03
 
 INTS = [0, 1, 2, 3, -1, -2, 5, 7, 8, 10, 16, 63, 64, 97, 100, 255, 256, 1000, -1000, 65, 12345, 2 ** 31, 2 ** 53, 2 ** 53 + 1,
@@ -700,7 +700,7 @@ def place(d):
     if what == 1:
         return ["item", ["name", pick(["d", "e"])], gen("hashable", d)], "any"
     if what == 2:
-        return ["attr", gen(pick(["record", "record", "record", "frozen", "int"]), d), pick(["name", "price", "x", "nope"])], "any"
+        return ["attr", gen(pick(["record", "record", "record", "exc", "frozen", "int"]), d), pick(["name", "price", "x", "nope"])], "any"
     if what == 3:
         return ["slice", ["name", pick(["l", "a", "h", "m"])]] + bounds(d), "iter"
     if what == 4:
@@ -796,6 +796,11 @@ def random_value(kind, depth=2):
         return Frozen(random_value("int"), random_value("int"))
     if kind == "point":
         return Point(random_value("int"), random_value("float"))
+    if kind == "exc":
+        made = pick([ValueError, KeyError, ShopError, Exception])(*[random_value(pick(["str", "ints"])) for _ in range(R.randint(0, 2))])
+        if chance(0.5):
+            made.price = random_value("ints")
+        return made
     raise AssertionError(kind)
 
 
@@ -812,6 +817,8 @@ def make_env(names):
         env["a"].append(env["l"])
     if chance(0.1) and "d" in env and "l" in env:
         env["d"]["shared"] = env["l"]
+    if chance(0.2) and "a" in env and "f" in env:
+        env["a"].append(env["f"])
     if chance(0.02) and "a" in env:
         env["a"].append(env["a"])
     return env

@@ -91,7 +91,7 @@ class Encoder:
         self.strange = 0  # iterators and functions met
 
     def slot(self, v):
-        if isinstance(v, (list, dict, set, Item, Frozen)):
+        if isinstance(v, (list, dict, set, Item, Frozen, BaseException)):
             if id(v) not in self.numbers:
                 self.objects.append(v)
                 self.numbers[id(v)] = len(self.objects)
@@ -112,12 +112,6 @@ class Encoder:
             return {"$$range": [v.start, v.stop, v.step]}
         if isinstance(v, enum.Enum):
             return {"$$enum": type(v).__name__, "name": v.name, "value": self.slot(v.value)}
-        if isinstance(v, BaseException):
-            out = {"$$error": type(v).__name__, "message": self.slot(str(v)),
-                   "args": [self.slot(x) for x in v.args]}
-            if isinstance(v, ShopError):
-                out["bases"] = ["ValueError"]
-            return out
         if isinstance(v, type):
             return {"$$type": v.__name__}
         if type(v).__name__ in ("dict_keys", "dict_values", "dict_items"):
@@ -137,6 +131,14 @@ class Encoder:
     def content(self, v):
         if isinstance(v, list):
             return [self.slot(x) for x in v]
+        if isinstance(v, BaseException):
+            out = {"$$error": type(v).__name__, "message": self.slot(str(v)),
+                   "args": [self.slot(x) for x in v.args]}
+            if vars(v):
+                out["attrs"] = self.names(vars(v))
+            if isinstance(v, ShopError):
+                out["bases"] = ["ValueError"]
+            return out
         if several_nans(v if isinstance(v, (set, dict)) else ()):
             raise Skip
         if isinstance(v, set):

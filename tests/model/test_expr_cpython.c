@@ -130,11 +130,12 @@ static ev find_object(void *ctx, world *w, uint32_t number) {
     if (ev_is_obj(e->asked[number])) return e->asked[number];
     const char *kind = hd_value_as_text(hd_value_index(object_entry(e, number), 0), "");
     uint32_t class_ = classes_find(e->classes, kind, strlen(kind));
-    ev_kind k = class_ == CLASS_list   ? EV_LIST
-                : class_ == CLASS_dict ? EV_DICT
-                : class_ == CLASS_set  ? EV_SET
-                                       : EV_RECORD;
-    ev stub = world_stub(w, k, k == EV_RECORD ? class_ : 0, number);
+    ev_kind k = class_ == CLASS_list                                    ? EV_LIST
+                : class_ == CLASS_dict                                  ? EV_DICT
+                : class_ == CLASS_set                                   ? EV_SET
+                : class_of(e->classes, class_)->kind == CLASS_EXCEPTION ? EV_EXC
+                                                                        : EV_RECORD;
+    ev stub = world_stub(w, k, k == EV_RECORD || k == EV_EXC ? class_ : 0, number);
     world_ref(stub);
     return e->asked[number] = stub;
 }

@@ -304,7 +304,10 @@ static void a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run(void **
     hd_flow_gather(f);
     hd_flow_branch(f);
     hd_flow_sleep(f, "3");
-    hd_flow_do(f, "y = ValueError(1); y.me = y");
+    hd_flow_do(f, "y = ()");
+    hd_flow_for(f, "i", "range(250)");
+    hd_flow_do(f, "y = (y,)");
+    hd_flow_end(f);
     hd_flow_sleep(f, "3");
     hd_flow_branch(f);
     hd_flow_action(f, NULL, "fail", NULL);
