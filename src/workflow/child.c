@@ -115,8 +115,7 @@ static void deliver_error(hd_engine *e, strand *s, hd_value error) {
 /* The child's outcome, as its document has it. */
 static void deliver(hd_engine *e, strand *s, const char *status, hd_value result, hd_value error) {
     assert(s->state == STRAND_CHILD && !s->child);
-    if (s->cancelled) step_raise(e, s, CLASS_CancelledError, "");
-    else if (!strcmp(status, "done")) step_succeed(e, s, result);
+    if (!strcmp(status, "done")) step_succeed(e, s, result);
     else if (!strcmp(status, "cancelled")) step_raise(e, s, CLASS_CancelledError, "");
     else deliver_error(e, s, error);
 }
@@ -154,16 +153,16 @@ static void tell_parent(live *c) {
 /* ---- the beginning */
 
 /* A child that could not be cancelled has been loaded anew, and may be gone. */
-static hd_status cancel_child(live *c) {
-    bool is_due = c->in && !instance_is_over(c->in) && !c->in->cancelling;
-    return is_due ? control_cancel(c) : HD_OK;
+static hd_status cancel_child(live *c, uint32_t times) {
+    bool is_due = c->in && !instance_is_over(c->in) && c->in->cancelling < times;
+    return is_due ? control_cancel(c, times) : HD_OK;
 }
 
 static void cancel_orphan(hd_engine *e, live *l) {
     char id[HD_INSTANCE_ID_SIZE];
     snprintf(id, sizeof id, "%s", l->id);
     l->orphaned = false;
-    hd_status status = cancel_child(l);
+    hd_status status = cancel_child(l, 1);
     if (!status || !(l = live_find(e, id))) return;
     l->orphaned = true;
     try_later(l, status);
@@ -178,7 +177,7 @@ static void join(strand *s, live *c) {
     s->child_begun = true;
     c->kin = ((live *)s->in->owner)->kin = true;
     child_note(c);
-    hd_status status = s->cancelled ? cancel_child(c) : HD_OK;
+    hd_status status = cancel_child(c, s->cancelled);
     if (status) postpone(s, status);
 }
 

@@ -210,9 +210,11 @@ static void end_pause(live *l) {
 }
 
 /* What cleans up must run: cancelling ends a pause. */
-hd_status control_cancel(live *l) {
+hd_status control_cancel(live *l, uint32_t times) {
     if (l->in->status == INSTANCE_PAUSED) end_pause(l);
     l->in->now_ms = env_wall_ms(l->e->env);
+    if (l->in->cancelling >= times) return walked(l, HD_OK);
+    l->in->cancelling = times - 1;
     return walked(l, walk_cancel(l->in));
 }
 
@@ -256,7 +258,7 @@ hd_status control_apply(hd_engine *e, const char *id, hd_value message) {
     const char *verb = hd_value_as_text(hd_value_at(message, "verb"), "");
     live *l = live_find(e, id);
     if (!l || !l->in || instance_is_over(l->in)) return HD_NOT_FOUND;
-    if (!strcmp(verb, "cancel")) return control_cancel(l);
+    if (!strcmp(verb, "cancel")) return control_cancel(l, 1);
     if (!strcmp(verb, "signal")) return apply_signal(l, message);
     if (!strcmp(verb, "pause")) return apply_pause(l);
     if (!strcmp(verb, "resume")) return apply_resume(l);

@@ -473,8 +473,8 @@ hd_value control_look_at(hd_engine *e, hd_pool *pool, const char *id);
 /* Does what a message says: "signal", "cancel", "pause", "resume". HD_NOT_FOUND: the instance is not open;
  * HD_USAGE: it cannot be done; hd_runtime_error says why. */
 hd_status control_apply(hd_engine *e, const char *id, hd_value message);
-/* Raises CancelledError where the instance waits. */
-hd_status control_cancel(live *l);
+/* Raises CancelledError where the instance waits, unless it has been cancelled so often. */
+hd_status control_cancel(live *l, uint32_t times);
 /* The instance is over, and that is stored: those that wait are told. */
 void control_tell(hd_engine *e, const char *id);
 /* Whether the status in a document says that the instance is over. */

@@ -132,10 +132,15 @@ typedef struct strand {
         why; /* from the second attempt on: what the one before raised, a text, owned; or absent */
     hd_value limit;           /* the key of its limit, a text, owned; absent: none */
     struct limit *limited_by; /* it counts there, or waits there; NULL: neither */
-    hd_value args;   /* of an ACTION, owned, as the worker gets them; absent: not computed */
-    bool back;       /* it has come along a BACK edge; while it walks */
-    bool failed;     /* its branch has raised; while it walks, at the BARRIER */
-    bool cancelled;  /* CancelledError has been raised in it: it cleans up */
+    hd_value args; /* of an ACTION, owned, as the worker gets them; absent: not computed */
+    bool back;     /* it has come along a BACK edge; while it walks */
+    bool failed;   /* its branch has raised; while it walks, at the BARRIER */
+    /* How often CancelledError was raised where it waits, or what it waits for (branches, a child) was cancelled in its
+     * place; 0 again when it next begins to wait. */
+    uint32_t cancelled;
+    /* Of a task (task_of() in unwind.c): cancellations that no time limit has taken back, as Task.cancelling() of
+     * asyncio counts them. */
+    uint32_t cancels;
     bool ends;       /* set only within end_others() of unwind.c: it is about to end */
     list_node news;  /* in instance.news.strands: it has changed */
     bool off_queues; /* while it is news: the engine has taken it out of its queues */
@@ -163,7 +168,8 @@ typedef struct fan {
     ev results; /* a dict from index to result or exception; referenced */
     /* The branch that failed first; for "ordered" and plan_node.here the lowest that failed. PLAN_NONE: none has. */
     uint32_t failed;
-    bool cancelled; /* branches are being cancelled, and no more are begun */
+    bool
+        cancelled; /* branches are being cancelled, and no more are begun; or the time limit is over */
     bool beginning; /* walk.c begins branches of it now */
     list_node news; /* in instance.news.fans: it has changed */
     bool stored;
@@ -187,8 +193,8 @@ typedef struct instance {
     plan *p;
     hd_heap *heap;
     instance_status status;
-    bool cancelling;
-    bool cancelling_stored; /* the document says so */
+    uint32_t cancelling; /* how often it was cancelled: by its parent, or once from outside */
+    uint32_t cancelling_stored; /* as the document says */
     /* The status that the instance will have, because its first function has ended with `result`; INSTANCE_RUNNING: it
      * has not ended. Until the instance is over, the strands that are left clean up. */
     instance_status ending;
@@ -299,6 +305,14 @@ static inline const plan_function *activation_function(const activation *a) {
 }
 static inline const plan_node *strand_node(const strand *s) {
     return &activation_function(s->a)->nodes[s->node];
+}
+static inline const plan_node *fan_node(const fan *f) {
+    assert(activation_function(f->a)->nodes[f->node].kind == NODE_FAN_HEAD);
+    return &activation_function(f->a)->nodes[f->node];
+}
+static inline const plan_node *fan_barrier(const fan *f) {
+    assert(activation_function(f->a)->nodes[fan_node(f)->pair].kind == NODE_BARRIER);
+    return &activation_function(f->a)->nodes[fan_node(f)->pair];
 }
 /* The next save looks at it. */
 static inline void strand_mark(strand *s) {

@@ -302,6 +302,12 @@ static hd_status load_calls_and_fans(loader *l) {
 
 /* ---- strands */
 
+/* How often: a number, or `true` for once. */
+static uint32_t times_at(hd_value v, const char *key) {
+    hd_value times = hd_value_at(v, key);
+    return (uint32_t)hd_value_as_int(times, hd_value_as_bool(times, false));
+}
+
 static strand_state state_at(const plan_node *n, uint64_t due) {
     switch (n->kind) {
     case NODE_ACTION: return due ? STRAND_BACKOFF : STRAND_READY;
@@ -350,7 +356,8 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
     s->lost = (uint32_t)hd_value_as_int(hd_value_at(v, "lost"), 0);
     s->limit = hd_value_ref(hd_value_at(v, "limit"));
     s->why = hd_value_ref(hd_value_at(v, "why"));
-    s->cancelled = hd_value_as_bool(hd_value_at(v, "cancelled"), false);
+    s->cancelled = times_at(v, "cancelled");
+    s->cancels = times_at(v, "cancels");
     s->child_begun = state == STRAND_CHILD;
     s->child_tag = (uint64_t)hd_value_as_int(hd_value_at(v, "tag"), 0);
     return load_args(s, hd_value_at(v, "args"));
@@ -421,7 +428,7 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
     in->number_changed = false;
     in->parts = UINT8_MAX;
-    in->cancelling = hd_value_as_bool(hd_value_at(document, "cancelling"), false);
+    in->cancelling = times_at(document, "cancelling");
     in->cancelling_stored = in->cancelling;
     load_ending(in, document);
     if (!strcmp(hd_value_as_text(hd_value_at(document, "status"), ""), "paused"))

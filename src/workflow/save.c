@@ -354,7 +354,8 @@ static hd_value strand_rest(saver *s, const strand *t) {
     if (hd_value_exists(t->limit)) r = hd_object_set(s->pool, r, "limit", t->limit);
     if (t->state == STRAND_CHILD && t->child_tag)
         r = hd_object_set(s->pool, r, "tag", hd_int(s->pool, (int64_t)t->child_tag));
-    if (t->cancelled) r = hd_object_set(s->pool, r, "cancelled", hd_bool(true));
+    if (t->cancelled) r = hd_object_set(s->pool, r, "cancelled", hd_int(s->pool, t->cancelled));
+    if (t->cancels) r = hd_object_set(s->pool, r, "cancels", hd_int(s->pool, t->cancels));
     /* With one strand nothing can change before a restart what the arguments are computed from, unless computing them has
      * changed it. */
     if (hd_value_exists(t->args) && (s->in->strand_count > 1 || !strand_node(t)->args_repeat))
@@ -498,10 +499,10 @@ static void save_ending(saver *s) {
 /* While it cleans up: an instance that ends with CancelledError was cancelled, also if it is loaded in between. */
 static void save_cancelling(saver *s) {
     instance *in = s->in;
-    bool is_due = in->cancelling && !instance_is_over(in);
-    if (is_due != in->cancelling_stored)
-        put_at(s, "cancelling", is_due ? hd_bool(true) : (hd_value){ 0 });
-    in->cancelling_stored = is_due;
+    uint32_t times = instance_is_over(in) ? 0 : in->cancelling;
+    hd_value many = times > 1 ? hd_int(s->pool, times) : hd_bool(true);
+    if (times != in->cancelling_stored) put_at(s, "cancelling", times ? many : (hd_value){ 0 });
+    in->cancelling_stored = times;
 }
 
 hd_status instance_save(instance *in, const doc_writer *out) {

@@ -411,7 +411,7 @@ static void verdict(hd_status status, void *ctx) {
     if (status) return;
     if (s->started[0]) note_started(e, s->started);
     live *l = s->cancels[0] ? live_find(e, s->cancels) : NULL;
-    if (l && l->in && !instance_is_over(l->in) && !l->in->cancelling) (void)control_cancel(l);
+    if (l && l->in && !instance_is_over(l->in) && !l->in->cancelling) (void)control_cancel(l, 1);
 }
 
 static hd_status store_turn(schedule *s) {

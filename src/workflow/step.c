@@ -108,7 +108,7 @@ static double backoff_s(const plan_retry *r, uint32_t attempt) {
 
 static hd_status retry_later(strand *s, const plan_retry *r) {
     double wait = backoff_s(r, s->attempt);
-    assert(s->state == STRAND_RUNNING && s->attempt < r->attempts && !s->cancelled);
+    assert(s->state == STRAND_RUNNING && s->attempt < r->attempts);
     s->attempt++;
     s->due_ms = wait > 0 ? s->in->now_ms + (uint64_t)ceil(wait * 1000) : 0;
     strand_set_state(s, s->due_ms ? STRAND_BACKOFF : STRAND_READY);
@@ -134,7 +134,7 @@ static uint32_t exception_class(const hd_engine *e, const char *name) {
 
 static bool is_last_attempt(hd_engine *e, const strand *s, uint32_t class_) {
     const plan_retry *r = &strand_node(s)->retry;
-    return s->attempt >= r->attempts || s->cancelled || !is_worth_retrying(e, r, class_);
+    return s->attempt >= r->attempts || !is_worth_retrying(e, r, class_);
 }
 
 /* "ConnectionError: no route": what the attempt has raised, for those who look. */
@@ -376,11 +376,13 @@ static void fire(hd_engine *e, strand *s) {
     else end_walk(l, fire_signal(e, s));
 }
 
-static bool fire_due(hd_engine *e) {
+/* `of_loaded`: only those of strands that were loaded, up to the first that was not. */
+static bool fire_due(hd_engine *e, bool of_loaded) {
     uint64_t now = env_wall_ms(e->env);
     bool any = false;
     for (binheap_item *first; (first = binheap_peek(&e->timers)) && first->key <= now; any = true) {
         strand *s = BINHEAP_ENTRY(first, strand, timer);
+        if (of_loaded && s->begun) break;
         binheap_remove(&e->timers, first);
         fire(e, s);
     }
@@ -439,10 +441,13 @@ hd_status step_deliver(live *l) {
 
 /* ---- a turn */
 
+/* As in asyncio a step is begun before its time limit can cancel it, however short that is. But a step whose limit was
+ * over while no engine ran is not begun again. */
 bool step_work(hd_engine *e) {
-    bool any = fire_due(e);
-    any = task_fire(e) || any;
-    return task_offer(e) || any;
+    bool any = fire_due(e, true);
+    any = task_offer(e) || any;
+    any = fire_due(e, false) || any;
+    return task_fire(e) || any;
 }
 
 /* Timers are kept in wall clock time; how long that is on the clock that waits is worked out anew each time. */

@@ -7,13 +7,18 @@
  * A branch that no strand waits for any more (a leftover) does not end with the activation around it: it goes on until
  * the first function has ended, and is cancelled then.
  *
- * Cancelling is raising CancelledError where a strand waits. A strand that waits for branches is left alone: its
- * branches are cancelled, and when they have ended it raises in its turn. So clean-up (what `finally` compiles to) runs
- * innermost first, and may itself wait. */
+ * Cancelling is raising CancelledError where a task waits at that moment, as Task.cancel() of asyncio does; it may
+ * happen any number of times. If the task waits for branches, they are cancelled, and when they have ended it raises in
+ * its turn. So clean-up (what `finally` compiles to) runs innermost first, may itself wait, and is interrupted by the
+ * next cancellation. docs/DECISIONS/0560.
+ *
+ * A task is a strand, together with what is code of the strand itself: the first branches of fans with plan_node.here,
+ * which are blocks with a time limit and statements beside tasks. */
 #include "workflow/unwind.h"
 
 #include "expr/dict.h"
 #include "expr/raise.h"
+#include <stdlib.h>
 
 /* ---- handlers */
 
@@ -146,6 +151,11 @@ bool unwind_new(strand *s, uint32_t class_, const char *message) {
 
 /* ---- branches */
 
+static void note_cancel(strand *task) {
+    task->cancels++;
+    strand_mark(task);
+}
+
 /* The strand no longer waits for its branches. Those that have not ended go on; the variables around them stay for them
  * as they are now. */
 static void detach(fan *f) {
@@ -156,16 +166,8 @@ static void detach(fan *f) {
     }
 }
 
-static bool cancel_all(instance *in, const fan *by, bool left_too);
-
-static bool cancel_branches(fan *f) {
-    assert(!f->ended && f->done <= f->total);
-    f->cancelled = true;
-    fan_mark(f);
-    return cancel_all(f->a->in, f, false);
-}
-
-bool unwind_branches(fan *f) { return f->cancelled || !f->waiter || cancel_branches(f); }
+static bool cancel_branches(fan *f);
+static strand *task_of(strand *s);
 
 /* As in asyncio.TaskGroup: a branch that was cancelled is no failure. That happens to a single branch if the child for
  * which it waits is cancelled. */
@@ -179,8 +181,12 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
     if (!waiter || f->cancelled) return true;
     ev exception = dict_find(f->a->in->w, f->results.dict, ev_int(index))->value;
     assert(exception.kind == EV_EXC);
-    if (barrier->mode == BARRIER_GROUP)
-        return !is_group_failure(f->a->in, exception) || cancel_branches(f);
+    if (barrier->mode == BARRIER_GROUP) {
+        if (!is_group_failure(f->a->in, exception)) return true;
+        note_cancel(
+            task_of(waiter)); /* as in CPython 3.11, where the group does not take it back */
+        return cancel_branches(f);
+    }
     if (barrier->mode != BARRIER_ALL || f->done == f->total) return true;
     detach(f);
     return unwind(waiter, exception);
@@ -188,56 +194,139 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
 
 /* ---- cancelling */
 
-static bool cancel_strand(strand *s) {
-    assert(s->state != STRAND_FAN || (s->waits_for && s->waits_for->waiter == s));
-    world *w = s->in->w;
-    if (s->cancelled || s->state == STRAND_ENDED) return true;
-    if (strand_node(s)->kind == NODE_BARRIER) return true; /* its branch is over */
-    s->cancelled = true;
-    strand_mark(s); /* `cancelled` is to be stored: the strand may raise only after a restart */
-    if (s->state == STRAND_FAN) return cancel_branches(s->waits_for);
-    if (s->state ==
-        STRAND_CHILD) { /* the child is cancelled; when it has ended, the strand raises */
-        if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
-        return true;
-    }
-    ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
-    return !ev_failed(exception) && unwind(s, exception);
+/* The branch that the strand is in; NULL: it is in the first function, or in one that is called from there. */
+static const activation *branch_of(const strand *s) {
+    const activation *a = s->a;
+    while (a && !a->fan) a = a->caller;
+    return a;
 }
 
-/* Whether `a` is in or below a branch of the fan-out `by`, or, if `by` is NULL, in or below the first function, and no
- * branch between the two is a leftover. */
-static bool is_waited_for(const activation *a, const fan *by) {
-    while (a && !(a->fan && (a->fan == by || !a->fan->waiter))) a = a->caller;
-    return a ? a->fan == by : !by;
+/* Whether the branch is code of the strand that waits for it (plan_node.here). */
+static bool is_own(const activation *branch) {
+    return branch && branch->fan->waiter && fan_node(branch->fan)->here && !branch->index;
 }
 
-/* Cancels the strands for which is_waited_for(by) holds; `left_too`: all strands of the instance. Raising may begin and
- * end strands, so they are listed first. */
-static bool cancel_all(instance *in, const fan *by, bool left_too) {
+/* Whether the branch is the sleep beside a block with a time limit, which is no task. */
+static bool is_limit(const activation *branch) {
+    return branch && fan_node(branch->fan)->here && branch->index &&
+           fan_barrier(branch->fan)->mode == BARRIER_FIRST;
+}
+
+static strand *task_of(strand *s) {
+    for (const activation *b; is_own(b = branch_of(s));) s = b->fan->waiter;
+    return s;
+}
+
+static bool by_branch(const strand *s, const fan *f) {
+    const activation *b = branch_of(s);
+    return b ? b->fan == f : !f;
+}
+static bool by_own_branch(const strand *s, const fan *f) {
+    return by_branch(s, f) && !branch_of(s)->index;
+}
+static bool by_task(const strand *s, const fan *f) {
+    (void)f;
+    return !is_own(branch_of(s)) && !is_limit(branch_of(s));
+}
+
+static int by_number(const void *a, const void *b) {
+    uint32_t x = (*(strand *const *)a)->number, y = (*(strand *const *)b)->number;
+    return (x > y) - (x < y);
+}
+
+/* Calls `act` for the strands that `is_meant`, in the order in which they were begun: a strand before its branches.
+ * Raising may begin and end strands, so they are listed first. */
+static bool for_each(instance *in, bool (*is_meant)(const strand *, const fan *), const fan *f,
+                     bool (*act)(strand *)) {
     VEC(strand *) all = { 0 };
     bool ok = true;
     LIST_FOR (n, &in->strands) {
         strand *s = LIST_ENTRY(n, strand, link);
-        if (s->state == STRAND_ENDED || !(left_too || is_waited_for(s->a, by))) continue;
+        if (s->state == STRAND_ENDED || !is_meant(s, f)) continue;
         ok = ok && vec_push(in->env, &all, s);
     }
-    for (uint32_t i = 0; i < all.count && ok && !instance_is_over(in); i++)
-        ok = cancel_strand(all.items[i]);
+    if (all.count) qsort(all.items, all.count, sizeof *all.items, by_number);
+    for (uint32_t i = 0; i < all.count && ok && !instance_is_over(in); i++) ok = act(all.items[i]);
     vec_fini(in->env, &all);
     return ok;
 }
 
+static bool interrupt(strand *s);
+
+static bool cancel_task(strand *s) {
+    note_cancel(s);
+    return interrupt(s);
+}
+
+static bool cancel_branches(fan *f) {
+    assert(!f->ended && f->done <= f->total);
+    f->cancelled = true;
+    fan_mark(f);
+    return for_each(f->a->in, by_branch, f, cancel_task);
+}
+
+/* If the first branch is code of the strand itself, that code is interrupted where it waits, and the tasks beside it go
+ * on; when it has ended, the strand awaits these tasks. */
+static bool interrupt_own(fan *f) {
+    bool over = dict_find(f->a->in->w, f->results.dict, ev_int(0)) != NULL;
+    return over ? for_each(f->a->in, by_branch, f, cancel_task)
+                : for_each(f->a->in, by_own_branch, f, interrupt);
+}
+
+static bool raise_cancelled(strand *s) {
+    world *w = s->in->w;
+    ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    return !ev_failed(exception) && unwind(s, exception);
+}
+
+/* CancelledError is raised where the strand waits, or in what it waits for. What asyncio does if that is cancelled
+ * already: members of a gather are cancelled again; a TaskGroup waits on; wait_for leaves its task behind. */
+static bool interrupt(strand *s) {
+    fan *f = s->waits_for;
+    assert(s->state != STRAND_FAN || (f && f->waiter == s));
+    if (s->state == STRAND_ENDED || strand_node(s)->kind == NODE_BARRIER) return true;
+    if (s->state == STRAND_WALKING && s->cancelled) return true; /* it has not gone on since */
+    if (f && fan_node(f)->here) return interrupt_own(f);
+    if (f && f->cancelled && fan_barrier(f)->mode == BARRIER_GROUP) return true;
+    s->cancelled++;
+    strand_mark(s);
+    if (f && f->cancelled && fan_barrier(f)->mode == BARRIER_FIRST) detach(f);
+    else if (f) return cancel_branches(f);
+    if (s->state != STRAND_CHILD) return raise_cancelled(s);
+    /* The child is cancelled; when it has ended, the strand goes on. */
+    if (!list_linked(&s->want)) list_push_back(&s->in->wanted, &s->want);
+    return true;
+}
+
+bool unwind_branch_first(fan *f, uint32_t index) {
+    if (f->cancelled || !f->waiter) return true;
+    if (!fan_node(f)->here || !index) return cancel_branches(f);
+    f->cancelled = true;
+    fan_mark(f);
+    note_cancel(task_of(f->waiter));
+    return interrupt(f->waiter);
+}
+
+bool unwind_limit_taken_back(fan *f) {
+    world *w = f->a->in->w;
+    strand *task = f->waiter ? task_of(f->waiter) : NULL;
+    if (!task || !task->cancels) return true;
+    strand_mark(task);
+    if (!--task->cancels) return true;
+    ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    return !ev_failed(exception) && fan_keep(f, 1, exception, false);
+}
+
 bool unwind_cancel(instance *in) {
     assert(!instance_is_over(in));
-    in->cancelling = true;
-    return cancel_all(in, NULL, false);
+    in->cancelling++;
+    return in->ending || for_each(in, by_branch, NULL, cancel_task);
 }
 
 bool unwind_leftovers(instance *in) {
     if (!in->ending || in->leftovers_cancelled) return true;
     in->leftovers_cancelled = true;
-    return cancel_all(in, NULL, true);
+    return for_each(in, by_task, NULL, cancel_task);
 }
 
 /* ---- the end */

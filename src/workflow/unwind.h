@@ -15,8 +15,11 @@ bool unwind_pending(strand *s);
 bool unwind_new(strand *s, uint32_t class_, const char *message);
 /* A branch has failed: what its BARRIER does about it before the others have ended. */
 bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index);
-/* Raises CancelledError in all branches that have not ended, unless that has been done. */
-bool unwind_branches(fan *f);
+/* Mode "first": a branch is the first that has ended. The others are cancelled. */
+bool unwind_branch_first(fan *f, uint32_t index);
+/* Mode "first", and the first branch is code of the strand itself, a block with a time limit (the second branch): the
+ * block has ended after its limit. If its task was cancelled otherwise, too, the limit counts as cancelled. */
+bool unwind_limit_taken_back(fan *f);
 /* Raises CancelledError in every strand that the first function waits for. */
 bool unwind_cancel(instance *in);
 /* When the first function has ended: raises CancelledError, once, in the strands that are left, as asyncio.run does in

@@ -327,16 +327,6 @@ static bool run_while(strand *s, const plan_node *n) {
 
 /* ---- branches */
 
-static const plan_node *fan_node(const fan *f) {
-    assert(activation_function(f->a)->nodes[f->node].kind == NODE_FAN_HEAD);
-    return &activation_function(f->a)->nodes[f->node];
-}
-
-static const plan_node *fan_barrier(const fan *f) {
-    assert(activation_function(f->a)->nodes[fan_node(f)->pair].kind == NODE_BARRIER);
-    return &activation_function(f->a)->nodes[fan_node(f)->pair];
-}
-
 /* Whether a branch of `f` begins before `other`, a branch of a fan around `f` with a higher number (plan_node.here). */
 static bool is_before(const fan *f, const strand *other) {
     const fan *outer = other->a->fan;
@@ -443,6 +433,18 @@ static bool fan_go_on(fan *f) {
     return ok && (f->ended || f->done < f->begun || fan_over(f));
 }
 
+/* From here on (number, step) names the step. Nothing is left of the one before, which may have been interrupted. */
+static void begin_wait(strand *s, strand_state state) {
+    s->step++;
+    assert(s->step); /* it has not counted through */
+    s->attempt = 1;
+    s->lost = 0;
+    s->cancelled = 0;
+    s->due_ms = 0;
+    s->since_ms = s->in->now_ms;
+    strand_set_state(s, state);
+}
+
 static bool run_fan_head(strand *s, const plan_node *n) {
     assert(n->kind == NODE_FAN_HEAD && !s->waits_for);
     world *w = s->in->w;
@@ -459,9 +461,7 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     if (!f) return world_unref(w, over), false;
     f->items = over;
     f->total = n->code ? over.tuple->count : n->out_count;
-    strand_set_state(s, STRAND_FAN);
-    s->since_ms = s->in->now_ms;
-    s->step++;
+    begin_wait(s, STRAND_FAN);
     return fan_go_on(f);
 }
 
@@ -504,15 +504,6 @@ static ev fan_group(fan *f) {
     return ev_failed(args) ? args : exc_new(w, CLASS_ExceptionGroup, args);
 }
 
-/* What a cancelled fan raises whose first branch is code of the strand itself (plan_node.here): what that branch has
- * raised. EV_UNBOUND: it has raised nothing, or the mode is "first" and the second branch was cancelled too; then code
- * of the workflow finds the exception among the results and raises it. */
-static ev fan_raises_own(fan *f, barrier_mode mode) {
-    if (f->failed) return ev_unbound();
-    return mode == BARRIER_FIRST && fan_result(f, 1).kind == EV_EXC ? ev_unbound()
-                                                                    : fan_result(f, 0);
-}
-
 /* What the branches as a whole raise; EV_UNBOUND: nothing. */
 static ev fan_raises(fan *f) {
     assert(f->waiter && f->done == f->begun);
@@ -522,15 +513,13 @@ static ev fan_raises(fan *f) {
     /* What a workflow cannot do is no result of gather, nor part of a group. */
     for (const dict_entry *e; f->failed != PLAN_NONE && (e = dict_next(f->results.dict, &at));)
         if (e->value.kind == EV_EXC && e->value.o->class_ == CLASS_Unsupported) return e->value;
-    bool cancelled = f->waiter->cancelled && f->cancelled;
-    if (fan_node(f)->here && cancelled) return fan_raises_own(f, mode);
     if (mode == BARRIER_GROUP && f->failed != PLAN_NONE) {
         ev group = fan_group(f);
         if (group.kind != EV_UNBOUND) return group;
     }
     if (f->failed != PLAN_NONE && (mode == BARRIER_ALL || mode == BARRIER_ORDERED))
         return fan_result(f, f->failed);
-    return cancelled ? exc_new(w, CLASS_CancelledError, w->empty_tuple) : ev_unbound();
+    return f->waiter->cancelled ? exc_new(w, CLASS_CancelledError, w->empty_tuple) : ev_unbound();
 }
 
 /* For "ordered", which stands for a loop: the loop would have done everything before the element that failed. So the
@@ -567,11 +556,13 @@ static bool branch_over(strand *s) {
     fan *f = s->a->fan;
     uint32_t index = s->a->index;
     assert(f && !f->ended && f->done < f->begun && strand_node(s)->kind == NODE_BARRIER);
+    bool own = fan_node(f)->here && !index, first = fan_barrier(f)->mode == BARRIER_FIRST;
     instance_end_strand(s);
     f->done++;
-    if (fan_node(f)->here && !index && s->in->runs == s) s->in->runs = f->waiter;
+    if (own && s->in->runs == s) s->in->runs = f->waiter;
     if (s->failed && !unwind_branch_failed(f, fan_barrier(f), index)) return false;
-    if (fan_barrier(f)->mode == BARRIER_FIRST && f->done == 1 && !unwind_branches(f)) return false;
+    if (first && own && f->cancelled && !unwind_limit_taken_back(f)) return false;
+    if (first && f->done == 1 && !unwind_branch_first(f, index)) return false;
     return f->ended || fan_go_on(f);
 }
 
@@ -607,17 +598,10 @@ static bool walk_join(strand *s, const plan_node *barrier) {
 
 /* ---- nodes that wait */
 
-/* From here on (number, step) names the step. */
 static void begin_step(strand *s, strand_state state) {
     assert(s->state == STRAND_WALKING && !s->child);
-    s->step++;
-    s->attempt = 1;
-    assert(s->step); /* it has not counted through */
-    s->lost = 0;
-    s->due_ms = 0;
-    s->since_ms = s->in->now_ms;
+    begin_wait(s, state);
     s->begun = ++s->in->steps_begun;
-    strand_set_state(s, state);
     strand_mark(s);
 }
 

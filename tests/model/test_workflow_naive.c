@@ -130,7 +130,8 @@ static strand *choose_strand(const instance *in, uint64_t seed) {
 
 #define CANCELLED_STEPS_MAX 2000
 
-/* Cancels the instance after so many steps. `reload`: it is loaded from its document before each step. */
+/* Cancels the instance after so many steps, and again in its clean-up. `reload`: it is loaded from its document before
+ * each step. */
 static const char *walk_cancelled(plan *p, long input, uint64_t seed, int after, bool reload) {
     instance *in;
     doc_writer out = { NULL, apply };
@@ -143,7 +144,8 @@ static const char *walk_cancelled(plan *p, long input, uint64_t seed, int after,
         if (reload) in = load_again(in, p);
         strand *s = choose_strand(in, seed);
         assert_non_null(s);
-        hd_status status = i == after ? walk_cancel(in) : complete(in, s);
+        bool cancels = i == after || i == after + 2;
+        hd_status status = cancels ? walk_cancel(in) : complete(in, s);
         if (status)
             fail_msg("seed %llu, step %d: %s\n%s", (unsigned long long)seed, i,
                      hd_status_name(status), ir_text);
