@@ -231,9 +231,10 @@ class Actions:
         if attempt is None:
             return
         attempt.revoked = True
-        self._ended(token)  # now: a task that is cancelled before its first step runs nothing that could say so
-        if attempt._task is not None:
-            attempt._task.cancel(why)
+        self._ended(token)  # now: a task that has been cancelled might not say so
+        task = attempt._task
+        if task is not None and not task.get_loop().is_closed():
+            task.get_loop().call_soon(task.cancel, why)  # after its first step: in CPython a call has begun when it is cancelled
 
     def close(self) -> None:
         self.closing = True

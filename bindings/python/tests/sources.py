@@ -70,9 +70,10 @@ class Sources:
         self.parts: list[str] = []
         self.slow = False
         self.has_members = False
-        self.good_groups = False
         self.no_del = 0
         self.gathers = 0
+        self.times: list[int] = []
+        self.cleaning: list[str] = []
         self.is_ordered = True
         """Whether Python has one order of the calls: not where methods run beside each other."""
         self.is_cut = False
@@ -391,7 +392,7 @@ class Sources:
         """A TaskGroup; at most one of its tasks fails, because which of two fails first is anybody's guess."""
         group, tasks = self.fresh(), [self.fresh() for _ in range(self.random.randint(1, 3))]
         lines = ["try:", f"    async with asyncio.TaskGroup() as {group}:"]
-        bad = self.random.randrange(len(tasks)) if self.chance(0.3) and not self.good_groups else -1
+        bad = self.random.randrange(len(tasks)) if self.chance(0.3) else -1
         for i, task in enumerate(tasks):
             call = self.call(1) if i == bad and not self.calm else f"fail('{self.random.choice(ERRORS)}')" if i == bad else self.part(1)
             if i == bad:
@@ -498,6 +499,71 @@ class Sources:
         return ["try:", f"    await asyncio.wait_for({what}, 0.002)", f"except Exception as {caught}:",
                 f"    {name} = {f'len(repr({caught}))' if self.calm else f'repr({caught}), repr({caught}.__cause__)'}"]
 
+    # ---- what is cancelled, again and again
+
+    def interrupted(self, depth: int) -> list[str]:
+        """Time limits, groups and clean-up in each other. Each time is another power of two, so that no two things happen at
+        the same moment: which of them CPython does first would be anybody's guess. What tasks note is sorted at the end."""
+        self.is_ordered, self.is_cut = False, True
+        self.times = [1 << i for i in range(30)]
+        self.random.shuffle(self.times)
+        name = self.random.choice(self.names)
+        lines = ["self.noted = []", "try:", *self.inside(self.waiting(3)), "except BaseException as caught:", "    self.noted.append(repr(caught))",
+                 f"{name} = {'len(self.noted)' if self.calm else 'sorted(self.noted, key=repr)'}"]
+        return lines
+
+    def inside(self, lines: list[str]) -> list[str]:
+        return [f"    {line}" for line in lines]
+
+    def seconds(self) -> float:
+        return self.times.pop() / 1000 if self.times else 10**7 + self.serial
+
+    def note(self) -> str:
+        return f"self.noted.append({self.fresh()!r})"
+
+    def task_of(self, depth: int) -> str:
+        """A call of a method that waits; if its ``finally`` returns, that hides a cancellation."""
+        name = f"wait{len(self.cleaning)}"
+        self.cleaning.append("")
+        lines = self.waiting(depth)
+        if self.chance(0.1):
+            lines = ["try:", *self.inside(lines), "finally:", f"    {self.note()}", "    return 1"]
+        elif self.chance(0.2):
+            lines = [*lines, f"await asyncio.sleep({self.seconds()})", f"raise ValueError({self.random.randint(0, 9)})"]
+        self.cleaning[int(name[4:])] = "\n".join([f"    async def {name}(self):", *(f"        {line}" for line in lines), ""])
+        return f"self.{name}()"
+
+    def waiting(self, depth: int) -> list[str]:
+        """Statements that wait, and note how far they have come."""
+        if not depth or self.chance(0.15):
+            return self.random.choice(([f"await asyncio.sleep({self.seconds()})", self.note()], [f"await asyncio.sleep({self.seconds()})", self.note()],
+                                       [f"self.noted.append(await echo({self.random.randint(0, 9)}))"],
+                                       [f"self.noted.append(await asyncio.wait_for(echo({self.random.randint(0, 9)}), 5000))"]))
+        return self.random.choice((self.cleaned_up, self.cleaned_up, self.cleaned_up, self.in_limit, self.in_limit, self.in_wait_for, self.in_group, self.in_two))(depth - 1)
+
+    def in_two(self, depth: int) -> list[str]:
+        return [*self.waiting(depth), *self.waiting(depth)]
+
+    def cleaned_up(self, depth: int) -> list[str]:
+        if self.chance(0.7):
+            return ["try:", *self.inside(self.waiting(depth)), "finally:", *self.inside(self.waiting(depth))]
+        return ["try:", *self.inside(self.waiting(depth)), "except asyncio.CancelledError:", *self.inside(self.waiting(depth)), "    raise"]
+
+    def in_limit(self, depth: int) -> list[str]:
+        lines = [f"async with asyncio.timeout({self.seconds()}):", *self.inside(self.waiting(depth))]
+        return lines if self.chance(0.3) else ["try:", *self.inside(lines), "except TimeoutError:", f"    {self.note()}"]
+
+    def in_wait_for(self, depth: int) -> list[str]:
+        call = self.task_of(depth)
+        lines = [f"await asyncio.wait_for({call if self.chance(0.8) else f'asyncio.gather({call})'}, {self.seconds()})", self.note()]
+        return lines if self.chance(0.3) else ["try:", *self.inside(lines), "except (TimeoutError, ValueError) as caught:", "    self.noted.append(repr(caught))"]
+
+    def in_group(self, depth: int) -> list[str]:
+        group = self.fresh()
+        calls = [self.task_of(depth) for _ in range(self.random.randint(1, 2))]
+        lines = [f"async with asyncio.TaskGroup() as {group}:", *(f"    {group}.create_task({call})" for call in calls)]
+        return lines if self.chance(0.3) else ["try:", *self.inside(lines), "except ExceptionGroup as caught:", "    self.noted.append(repr(caught))"]
+
     def part_of(self, number: int) -> list[str]:
         """A method for several at once: it has no state but its own, and raises nothing."""
         lines = [f"    async def part{number}(self, a):", "        b = 0"]
@@ -513,10 +579,7 @@ class Sources:
     def late_of(self) -> list[str]:
         """A method that takes too long: its clean-up runs."""
         self.slow = True
-        # A group that has failed leaves its task with a count that makes a later asyncio.timeout of CPython 3.11 raise
-        # CancelledError instead of TimeoutError.
-        self.good_groups = self.chance(0.5)
-        wait = "await asyncio.wait_for(self.slow(n), 0.002)" if not self.good_groups else self.random.choice(("await asyncio.wait_for(self.slow(n), 0.002)", "async with asyncio.timeout(0.002):\n                await self.slow(n)"))
+        wait = self.random.choice(("await asyncio.wait_for(self.slow(n), 0.002)", "async with asyncio.timeout(0.002):\n                await self.slow(n)"))
         return ["    async def late(self, n):", "        try:", f"            {wait}", "        except TimeoutError:", "            return await echo(n)", "        return 0", "",
                 "    async def slow(self, n):", "        try:", "            await echo(n)", "            await asyncio.sleep(1000)", "        finally:", "            await add(n, n)", ""]
 
@@ -623,7 +686,7 @@ class Sources:
             return self.random.choice(simple)()
         kinds = [self.if_, self.if_, self.for_, self.for_, self.while_, self.try_, self.try_, self.match_]
         if self.waits:
-            kinds += [self.combined, self.combined, self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks(), lambda _: self.in_order(), lambda _: self.soured()]
+            kinds += [self.combined, self.combined, self.group, self.timed, lambda _: self.kept_calls(), lambda _: self.tasks(), lambda _: self.in_order(), lambda _: self.soured(), self.interrupted]
         return self.random.choice(kinds)(depth)
 
     def assign(self) -> list[str]:
@@ -759,6 +822,7 @@ class Sources:
         lines += [f"        return a, b, c, d, {self.expr(2)}, self.kept", "", *methods]
         if self.has_members:
             lines += MEMBERS.splitlines()
+        lines += self.cleaning
         text = "\n".join(lines) + "\n"
         return re.sub(r"\b(e|kept|helper\d)\b", r"__\1", text) if self.chance(0.15) else text  # private names
 

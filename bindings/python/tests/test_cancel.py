@@ -34,6 +34,66 @@ class Both(Workflow):
         return y
 
 
+_done: list[str] = []
+
+
+@action
+async def done(what: str) -> str:
+    _done.append(what)
+    await asyncio.sleep(0)
+    return what
+
+
+@workflow
+class Undo(Workflow):
+    async def run(self, what: str) -> str:
+        await done(f"undo {what}")
+        return what
+
+
+@workflow
+class CleansUp(Workflow):
+    """Its clean-up waits with a limit, which expires, and for a child."""
+
+    async def run(self) -> None:
+        try:
+            await heddle.signal("never")
+        finally:
+            x = await asyncio.wait_for(done("release"), 5)
+            try:
+                await asyncio.wait_for(asyncio.sleep(5), 0.001)
+            except TimeoutError:
+                x += " late"
+            await done(await Undo().run(x))
+
+
+@workflow
+class Outer(Workflow):
+    """Cancels another one, in the three ways that a workflow has."""
+
+    async def run(self, how: str) -> str:
+        try:
+            if how == "group":
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(CleansUp().run())
+                    group.create_task(self.fail())
+            elif how == "wait_for":
+                await asyncio.wait_for(CleansUp().run(), 0.001)
+            else:
+                async with asyncio.timeout(0.001):
+                    await CleansUp().run()
+        except (TimeoutError, ExceptionGroup) as error:
+            return repr(error)
+        return "in time"
+
+    async def fail(self) -> None:
+        await asyncio.sleep(0.001)
+        raise ValueError("no")
+
+
+CLEANED_UP = ["release", "undo release late", "release late"]
+
+
 class Cancelled:
     """Awaits a coroutine, and cancels its task at the nth time it waits."""
 
@@ -111,6 +171,50 @@ def test_cancelled_at_every_await(tmp_path):
     while asyncio.run(cancelled_at(str(tmp_path / f"{at}.db"), at)):
         at += 1
     assert at >= 8
+
+
+def test_clean_up_of_a_cancelled_workflow_waits_for_whatever_it_wants(path):
+    async def main():
+        async with heddle.open(path) as store:
+            handle = await store.start(CleansUp)
+            await handle.cancel()
+            with pytest.raises(heddle.WorkflowCancelled):
+                await handle.result()
+
+    _done.clear()
+    asyncio.run(main())
+    assert _done == CLEANED_UP
+
+
+@pytest.mark.parametrize("how, outcome", [("group", "ExceptionGroup('unhandled errors in a TaskGroup', [ValueError('no')])"),
+                                          ("wait_for", "TimeoutError()"), ("timeout", "TimeoutError()")])
+def test_clean_up_of_a_child_waits_for_whatever_it_wants(path, how, outcome):
+    async def main():
+        async with heddle.open(path) as store:
+            return await asyncio.wait_for(store.run(Outer, how), 60)
+
+    _done.clear()
+    assert asyncio.run(main()) == outcome
+    assert _done == CLEANED_UP
+
+
+def test_an_action_has_begun_when_its_time_limit_is_over(path):
+    @workflow
+    class Late(Workflow):
+        async def run(self) -> str:
+            try:
+                async with asyncio.timeout(0):
+                    return await done("begun")
+            except TimeoutError:
+                return await done("late")
+
+    async def main():
+        async with heddle.open(path) as store:
+            return await asyncio.wait_for(store.run(Late), 60)
+
+    _done.clear()
+    assert asyncio.run(main()) == "late"
+    assert _done == ["begun", "late"]
 
 
 def test_a_loop_that_is_closed_is_left_behind(path):
