@@ -183,8 +183,8 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
     assert(exception.kind == EV_EXC);
     if (barrier->mode == BARRIER_GROUP) {
         if (!is_group_failure(f->a->in, exception)) return true;
-        note_cancel(
-            task_of(waiter)); /* as in CPython 3.11, where the group does not take it back */
+        /* CPython 3.11 cancels the task of the group as well, and does not take that back. */
+        note_cancel(task_of(waiter));
         return cancel_branches(f);
     }
     if (barrier->mode != BARRIER_ALL || f->done == f->total) return true;
@@ -212,6 +212,10 @@ static bool is_limit(const activation *branch) {
            fan_barrier(branch->fan)->mode == BARRIER_FIRST;
 }
 
+static bool own_is_over(const fan *f) {
+    return dict_find(f->a->in->w, f->results.dict, ev_int(0)) != NULL;
+}
+
 static strand *task_of(strand *s) {
     for (const activation *b; is_own(b = branch_of(s));) s = b->fan->waiter;
     return s;
@@ -224,9 +228,14 @@ static bool by_branch(const strand *s, const fan *f) {
 static bool by_own_branch(const strand *s, const fan *f) {
     return by_branch(s, f) && !branch_of(s)->index;
 }
-static bool by_task(const strand *s, const fan *f) {
-    (void)f;
-    return !is_own(branch_of(s)) && !is_limit(branch_of(s));
+/* Tasks that a cancellation of what waits for them does not reach. */
+static bool by_itself(const strand *s, const fan *unused) {
+    const activation *b = branch_of(s);
+    const fan *f = b ? b->fan : unused;
+    if (!f || !f->waiter) return true;
+    if (fan_node(f)->here) return b->index && !is_limit(b) && !own_is_over(f);
+    return f->cancelled &&
+           (fan_barrier(f)->mode == BARRIER_GROUP || fan_barrier(f)->mode == BARRIER_FIRST);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -268,9 +277,8 @@ static bool cancel_branches(fan *f) {
 /* If the first branch is code of the strand itself, that code is interrupted where it waits, and the tasks beside it go
  * on; when it has ended, the strand awaits these tasks. */
 static bool interrupt_own(fan *f) {
-    bool over = dict_find(f->a->in->w, f->results.dict, ev_int(0)) != NULL;
-    return over ? for_each(f->a->in, by_branch, f, cancel_task)
-                : for_each(f->a->in, by_own_branch, f, interrupt);
+    return own_is_over(f) ? for_each(f->a->in, by_branch, f, cancel_task)
+                          : for_each(f->a->in, by_own_branch, f, interrupt);
 }
 
 static bool raise_cancelled(strand *s) {
@@ -326,7 +334,7 @@ bool unwind_cancel(instance *in) {
 bool unwind_leftovers(instance *in) {
     if (!in->ending || in->leftovers_cancelled) return true;
     in->leftovers_cancelled = true;
-    return for_each(in, by_task, NULL, cancel_task);
+    return for_each(in, by_itself, NULL, cancel_task);
 }
 
 /* ---- the end */
