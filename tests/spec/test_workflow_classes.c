@@ -126,8 +126,6 @@ static void a_complaint_about_an_object_with_code_is_unsupported(void **state) {
         "['call','int',[%s,36]]",
         "['call','bytes',[%s,'utf-8']]",
         "['call','pow',[1.5,%s,2]]",
-        "['%%','%%*d',['tuple',%s,1]]",
-        "['%%','%%c',%s]",
         "['method',['list',1],'index',[1,%s]]",
         "['slice',['list',1],%s,null,null]",
     };
@@ -151,6 +149,13 @@ static void a_member_has_the_elements_of_its_value(void **state) {
     run_with("{'name':'shop:Rank','kind':'enum','bare':true,'own_operators':true}",
              "['item',['list',4,5],['const',{'$$enum':'shop:Rank','name':'LOW','value':1}]]");
     assert_result("5");
+    run_with(
+        "{'name':'shop:Rank','kind':'enum','bare':true,'own_operators':true}",
+        "['%','%03d %x',['tuple',['const',{'$$enum':'shop:Rank','name':'LOW','value':31}],31]]");
+    assert_result("\"031 1f\"");
+    run_with("{'name':'shop:Kind','kind':'enum','bare':true,'own_operators':true}",
+             "['%','%*d',['tuple'," KIND ",1]]");
+    assert_raised("TypeError");
 }
 
 static void refused(const char *classes, const char *message) {
