@@ -509,6 +509,7 @@ class Sources:
         self.random.shuffle(self.times)
         name = self.random.choice(self.names)
         lines = ["self.noted = []", "try:", *self.inside(self.waiting(3)), "except BaseException as caught:", "    self.noted.append(repr(caught))",
+                 "await asyncio.sleep(10**8)",  # what is left behind ends: asyncio.run would cancel it in the order of a set
                  f"{name} = {'len(self.noted)' if self.calm else 'sorted(self.noted, key=repr)'}"]
         return lines
 
