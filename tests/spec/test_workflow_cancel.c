@@ -1,8 +1,7 @@
 /* test_workflow_cancel.c -- clean-up that waits, and clean-up that is cancelled in its turn: what it begins is no more
  * cancelled than anything else, and the next cancellation is raised in it. An engine loads the instance in between. */
 #define _DEFAULT_SOURCE
-#include "workflow_world.h"
-#include <heddle/workflow_build.h>
+#include "workflow_flow.h"
 
 static char said[200];
 static int failures, calls;
@@ -35,28 +34,6 @@ static int set_up(void **state) {
     said[0] = 0;
     failures = calls = 0;
     return set_up_world(state);
-}
-
-static hd_flow *flow(const char *name) {
-    hd_flow *f;
-    assert_int_equal(hd_flow_open(pool, name, &f), HD_OK);
-    return f;
-}
-
-static void register_flow(hd_flow *f) {
-    hd_value ir;
-    hd_error error = { 0 };
-    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
-    hd_flow_close(f);
-    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
-}
-
-static void next_engine_after(uint64_t ms) {
-    hd_engine_close(engine);
-    advance(ms);
-    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
-    register_actions(engine);
-    pump();
 }
 
 /* An instance of "w" begins, and is cancelled 1 s later. */

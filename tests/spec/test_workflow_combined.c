@@ -1,8 +1,7 @@
 /* test_workflow_combined.c -- several things at once: pausing, timers, signals, cancelling, children, retries,
  * restarts. */
 #define _DEFAULT_SOURCE
-#include "workflow_world.h"
-#include <heddle/workflow_build.h>
+#include "workflow_flow.h"
 
 static int worked, cleaned, failures;
 static uint64_t token;
@@ -35,27 +34,6 @@ static int set_up(void **state) {
     worked = cleaned = failures = 0;
     token = 0;
     return set_up_world(state);
-}
-
-static hd_flow *flow(const char *name) {
-    hd_flow *f;
-    assert_int_equal(hd_flow_open(pool, name, &f), HD_OK);
-    return f;
-}
-
-static void register_flow(hd_flow *f) {
-    hd_value ir;
-    hd_error error = { 0 };
-    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
-    hd_flow_close(f);
-    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
-}
-
-static void next_engine(void) {
-    hd_engine_close(engine);
-    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
-    register_actions(engine);
-    pump();
 }
 
 /* try: sleep; wait for a signal; finally: clean */

@@ -1,8 +1,7 @@
 /* test_workflow_exceptions.c -- exceptions that a workflow keeps are objects like lists and records: after a restart a
  * name has the exception that it had, with all attributes that were assigned (decision 0555). */
 #define _DEFAULT_SOURCE
-#include "workflow_world.h"
-#include <heddle/workflow_build.h>
+#include "workflow_flow.h"
 
 static hd_status fail_now(hd_action *a, hd_value args, void *ctx) {
     return hd_action_raise(a, "ValueError", "no");
@@ -17,27 +16,6 @@ static void register_actions(hd_engine *e) {
                                      { .name = "echo", .fn = echo, .here = true } };
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         assert_int_equal(hd_action_register(e, &specs[i]), HD_OK);
-}
-
-static hd_flow *flow(const char *name) {
-    hd_flow *f;
-    assert_int_equal(hd_flow_open(pool, name, &f), HD_OK);
-    return f;
-}
-
-static void register_flow(hd_flow *f) {
-    hd_value ir;
-    hd_error error = { 0 };
-    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
-    hd_flow_close(f);
-    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
-}
-
-static void next_engine(void) {
-    hd_engine_close(engine);
-    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
-    register_actions(engine);
-    pump();
 }
 
 /* Another engine goes on after each second, as long as the flow sleeps. */

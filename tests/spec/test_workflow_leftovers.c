@@ -2,8 +2,7 @@
  * another branch. They go on until the first function has ended; then they are cancelled, as asyncio.run cancels tasks,
  * and the instance is over when they have cleaned up. */
 #define _DEFAULT_SOURCE
-#include "workflow_world.h"
-#include <heddle/workflow_build.h>
+#include "workflow_flow.h"
 
 static char said[200];
 
@@ -29,27 +28,6 @@ static int set_up(void **state) {
     return set_up_world(state);
 }
 
-static hd_flow *flow(void) {
-    hd_flow *f;
-    assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
-    return f;
-}
-
-static void register_flow(hd_flow *f) {
-    hd_value ir;
-    hd_error error = { 0 };
-    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
-    hd_flow_close(f);
-    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
-}
-
-static void next_engine(void) {
-    hd_engine_close(engine);
-    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
-    register_actions(engine);
-    pump();
-}
-
 /* gather(leftover(), fail()), where leftover is: try: sleep(1000) finally: say("clean"); sleep(5); say("ed") */
 static void leave_one(hd_flow *f) {
     hd_flow_gather(f);
@@ -68,7 +46,7 @@ static void leave_one(hd_flow *f) {
 
 /* The failure is handled, and the instance returns. */
 static void register_handled(void) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_try(f);
     leave_one(f);
     hd_flow_except(f, "ValueError", NULL);
@@ -79,7 +57,7 @@ static void register_handled(void) {
 }
 
 static void register_unhandled(void) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     leave_one(f);
     hd_flow_return(f, "0");
     register_flow(f);
@@ -181,7 +159,7 @@ static void the_clean_up_can_be_paused(void **state) {
 
 /* What a leftover raises or returns after it was cancelled is dropped. */
 static void what_a_leftover_raises_is_dropped(void **state) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_try(f);
     hd_flow_gather(f);
     hd_flow_branch(f);
@@ -210,7 +188,7 @@ static void what_a_leftover_raises_is_dropped(void **state) {
 
 /* As in CPython, while the first function of a cancelled instance cleans up, its leftovers go on. */
 static void an_outside_cancel_leaves_a_leftover_until_the_end(void **state) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_try(f);
     leave_one(f);
     hd_flow_except(f, "ValueError", NULL);
@@ -239,7 +217,7 @@ static void an_outside_cancel_leaves_a_leftover_until_the_end(void **state) {
 
 /* The exception leaves the function in which the gather stands; the branch goes on. */
 static void a_leftover_outlives_its_function(void **state) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_try(f);
     hd_flow_call(f, NULL, "helper", NULL);
     hd_flow_except(f, "ValueError", NULL);
@@ -270,7 +248,7 @@ static void a_leftover_outlives_its_function(void **state) {
 /* The inner gather leaves a branch behind; the branch with that gather ends, then the outer gather, then the first
  * function. An engine loads the instance in each of these states. */
 static void a_leftover_outlives_the_branch_around_it(void **state) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_gather(f);
     hd_flow_branch(f);
     hd_flow_try(f);
@@ -299,7 +277,7 @@ static void a_leftover_outlives_the_branch_around_it(void **state) {
 
 /* What cannot be stored stalls its instance, whose document has the strands and the leftover of before. */
 static void a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run(void **state) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_try(f);
     hd_flow_gather(f);
     hd_flow_branch(f);
@@ -337,7 +315,7 @@ static void a_rerun_of_a_stalled_instance_has_no_strands_of_the_last_run(void **
 
 /* An instance that has failed keeps its variables, for a rerun at a node. */
 static void a_rerun_from_the_beginning_has_no_variables_of_the_last_run(void **state) {
-    hd_flow *f = flow();
+    hd_flow *f = flow("w");
     hd_flow_wait(f, "a", "s", NULL);
     hd_flow_if(f, "a == 1");
     hd_flow_do(f, "dd = {'a': 1}; v = dd.items(); y = 3");
