@@ -176,7 +176,7 @@ static ev make_group(world *w, uint32_t class_, const call *c) {
     if (c->args[0].kind != EV_STR)
         return raise_f(w, CLASS_TypeError,
                        "BaseExceptionGroup.__new__() argument 1 must be str, not %s",
-                       type_name(w, c->args[0]));
+                       c->args[0].kind == EV_NONE ? "None" : type_name(w, c->args[0]));
     if (!world_need(w, c->args[1])) return ev_fail();
     ev inner = group_members(w, c->args[1]);
     if (ev_failed(inner)) return inner;
