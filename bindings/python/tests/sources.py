@@ -505,11 +505,11 @@ class Sources:
         """Time limits, groups and clean-up in each other. Each time is another power of two, so that no two things happen at
         the same moment: which of them CPython does first would be anybody's guess. What tasks note is sorted at the end."""
         self.is_ordered, self.is_cut = False, True
-        self.times = [1 << i for i in range(30)]
+        self.times = [1 << i for i in range(24)]
         self.random.shuffle(self.times)
         name = self.random.choice(self.names)
         lines = ["self.noted = []", "try:", *self.inside(self.waiting(3)), "except BaseException as caught:", "    self.noted.append(repr(caught))",
-                 "await asyncio.sleep(10**8)",  # what is left behind ends: asyncio.run would cancel it in the order of a set
+                 "await asyncio.sleep(100000)",  # what is left behind ends: asyncio.run would cancel it in the order of a set
                  f"{name} = {'len(self.noted)' if self.calm else 'sorted(self.noted, key=repr)'}"]
         return lines
 
@@ -517,7 +517,7 @@ class Sources:
         return [f"    {line}" for line in lines]
 
     def seconds(self) -> float:
-        return self.times.pop() / 1000 if self.times else 10**7 + self.serial
+        return self.times.pop() / 1000 if self.times else 20000 + self.serial
 
     def note(self) -> str:
         return f"self.noted.append({self.fresh()!r})"

@@ -301,6 +301,7 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self, limit: float) -> None:
         self._virtual = _Virtual(limit)
         super().__init__(self._virtual)
+        self._clock_resolution = 1e-6  # after years of virtual time a float still tells it apart
 
     def time(self) -> float:
         return self._virtual.now
