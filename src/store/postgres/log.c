@@ -82,11 +82,10 @@ static void take_numbers(pg_store *s, const PGresult *r) {
 static PGresult *take_winners(pg_store *s, uint64_t after) {
     PGresult *r = after == s->winners_after ? s->winners : NULL;
     if (r) s->winners = NULL;
-    if (!r) return NULL;
-    assert(!s->numbers_known);
-    for (int i = LOG_CHECKPOINT; i <= LOG_KEPT; i++)
-        s->number_there[i] = log_number_of(number_at(&s->conn, r, 0, 3 + i), &s->numbers[i]);
-    s->numbers_known = true;
+    for (int i = LOG_CHECKPOINT; r && i <= LOG_KEPT; i++) {
+        s->beside[i].left = true;
+        s->beside[i].there = log_number_of(number_at(&s->conn, r, 0, 3 + i), &s->beside[i].number);
+    }
     return r;
 }
 
@@ -123,6 +122,7 @@ static hd_status read_portion(pg_store *s, uint64_t *after, log_text_fn fn, void
     bool stop = false;
     *more = is_full_portion(c, r, most);
     status = tell_texts(c, r, fn, ctx, after, &stop);
+    if (status) memset(s->beside, 0, sizeof s->beside);
     *more = *more && !stop && !status;
     c->pq.PQclear(r);
     return status;
@@ -184,6 +184,12 @@ hd_status pg_get_number(log_store *s, log_number which, uint64_t *out) {
     pg_store *mine = pg_of(s);
     conn *c = &mine->conn;
     *out = 0;
+    if (mine->beside[which].left) {
+        mine->beside[which].left = false;
+        *out = mine->beside[which].number;
+        return mine->beside[which].there ? HD_OK : HD_NOT_FOUND;
+    }
+    memset(mine->beside, 0, sizeof mine->beside);
     if (!mine->numbers_known) {
         hd_status status = conn_ask(c, PG_NUMBERS, NULL);
         if (status) return status;

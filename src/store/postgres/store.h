@@ -40,7 +40,13 @@ typedef struct pg_store {
      * attempt to append takes them; whatever else comes first drops them. NULL: none. */
     PGresult *winners;
     uint64_t winners_after; /* the row before them */
-    PGresult *head;         /* between read_head and end_head, unless it is from the cache */
+    /* Numbers that came with winners that were taken. They are of no snapshot, so each is told once, to the writer that
+     * follows these rows; whoever asks again learns the store anew, and asks the server. */
+    struct {
+        bool left, there;
+        uint64_t number;
+    } beside[LOG_NUMBERS_];
+    PGresult *head; /* between read_head and end_head, unless it is from the cache */
     head_cache cache;
     int64_t doc_next, doc_end; /* numbers for new head rows that were taken from the store */
     /* The writing connection: rows that others were told of. */
