@@ -369,6 +369,59 @@ static void only_a_row_that_was_added_is_waited_for(void **state) {
     close_world(&w);
 }
 
+/* ---- lost races */
+
+enum { SMALL = 10, LARGE = 3 << 20 }; /* LARGE is more than a connection queues before it waits */
+
+static hd_status append_beside_others(world *w, uint64_t row, uint64_t hash, size_t length) {
+    char *bytes = malloc(length);
+    assert_non_null(bytes);
+    memset(bytes, 'x', length);
+    w->writing->contended = true;
+    assert_int_equal(ops->begin_write(w->writing, LOG_DURABLE), HD_OK);
+    hd_status status = ops->append(w->writing, row, hash, text_of_bytes(bytes, length));
+    if (!status) assert_int_equal(ops->commit(w->writing), HD_OK);
+    ops->rollback(w->writing);
+    free(bytes);
+    return status;
+}
+
+static hd_status note_hash(void *ctx, const log_text *text, bool *stop) {
+    (void)stop;
+    *(uint64_t *)ctx = *(uint64_t *)ctx * 10 + text->hash;
+    return HD_OK;
+}
+
+/* What the next attempt reads: hashes of the rows after `after`, and that the numbers are there. */
+static void assert_next_reads(world *w, uint64_t after, uint64_t hashes) {
+    uint64_t found = 0, number;
+    assert_int_equal(ops->begin_write(w->writing, LOG_DURABLE), HD_OK);
+    assert_int_equal(ops->read_after(w->writing, after, note_hash, &found), HD_OK);
+    assert_int_equal(found, hashes);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ops->get_number(w->writing, LOG_CHECKPOINT, &number), HD_OK);
+        assert_int_equal(ops->get_number(w->writing, LOG_KEPT, &number), HD_OK);
+    }
+    ops->rollback(w->writing);
+}
+
+/* An append is stored or refused, however long its row is, and one that was refused brings the rows that were faster. */
+static void a_refused_append_brings_the_winners(void **state) {
+    static const size_t lengths[] = { SMALL, LARGE };
+    for (size_t i = 0; i < 4; i++) {
+        world w;
+        open_world(&w);
+        assert_int_equal(append_beside_others(&w, 1, 1, lengths[i & 1]), HD_OK);
+        assert_int_equal(append_beside_others(&w, 1, 2, lengths[i >> 1]), HD_RESYNC);
+        assert_next_reads(&w, 0, 1);
+        assert_int_equal(append_beside_others(&w, 2, 2, lengths[i >> 1]), HD_OK);
+        assert_int_equal(append_beside_others(&w, 1, 3, lengths[i & 1]), HD_RESYNC);
+        assert_next_reads(&w, 0, 12);
+        assert_next_reads(&w, 1, 2);
+        close_world(&w);
+    }
+}
+
 /* ---- prepared statements */
 
 static void do_housework(log_store *s, hd_status expected) {
@@ -519,6 +572,7 @@ int main(void) {
         cmocka_unit_test(a_server_may_refuse_to_listen),
         cmocka_unit_test(statements_of_a_commit_read_by_index),
         cmocka_unit_test(only_a_row_that_was_added_is_waited_for),
+        cmocka_unit_test(a_refused_append_brings_the_winners),
         cmocka_unit_test(a_statement_that_fails_at_first_can_be_sent_again),
         cmocka_unit_test(at_rest_a_document_is_folded_once),
         cmocka_unit_test(under_load_a_document_is_folded_once),

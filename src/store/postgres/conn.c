@@ -488,9 +488,11 @@ static bool stands_alone(const conn *c, pg_sql which) {
                                       which == PG_LOG_WINNERS || which == PG_READER_PUT);
 }
 
+bool conn_has_room(const conn *c) { return c->queued < QUEUE_MAX && c->bytes < QUEUE_BYTES; }
+
 hd_status conn_send(conn *c, pg_sql which, const conn_args *args) {
     hd_status status = ensure(c);
-    if (!status && (c->queued >= QUEUE_MAX || c->bytes >= QUEUE_BYTES)) status = conn_wait(c);
+    if (!status && !conn_has_room(c)) status = conn_wait(c);
     if (!status && c->mode != CONN_FREE && !c->begun && !stands_alone(c, which))
         status = send_begin(c);
     return status ? status : send(c, which, args);

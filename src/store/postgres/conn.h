@@ -95,6 +95,8 @@ void args_name(conn_args *a, const doc_name *name);  /* space, id, scope, instan
 void conn_begin(conn *c, conn_mode mode);
 /* Queues a statement. */
 hd_status conn_send(conn *c, pg_sql which, const conn_args *args);
+/* Whether the next conn_send only queues. Else it first waits for what is queued, whose results are then gone. */
+bool conn_has_room(const conn *c);
 /* Waits for everything that is queued. Results with rows are in `results`, until the next call. */
 hd_status conn_wait(conn *c);
 /* Both: the rows are in results[count - 1]. */

@@ -24,7 +24,8 @@ static hd_status send_append(log_store *s, uint64_t row, uint64_t hash, row_text
     if (s->contended) args_word(&a, c->waits);
     hd_status status = conn_leave_snapshot(c);
     if (!status) status = conn_send(c, s->contended ? PG_LOG_CONTEND : PG_LOG_APPEND, &a);
-    if (!status && s->contended) status = conn_send(c, PG_LOG_WINNERS, &winners);
+    if (!status && s->contended && conn_has_room(c))
+        status = conn_send(c, PG_LOG_WINNERS, &winners);
     return status ? status : conn_wait(c);
 }
 
@@ -36,8 +37,10 @@ hd_status pg_append(log_store *s, uint64_t row, uint64_t hash, row_text body) {
     pg_forget_winners(mine);
     hd_status status = send_append(s, row, hash, body);
     if (status) return status;
+    /* PG_LOG_CONTEND gives a row if it has added one; behind it are the winners, if they were asked for. */
+    assert(!s->contended || (c->count >= 1 && c->count <= 2));
     bool stored = s->contended ? rows_of(c, c->results[0]) == 1 : c->affected == 1;
-    if (!stored && s->contended && rows_of(c, c->results[1])) {
+    if (!stored && c->count == 2 && rows_of(c, c->results[1])) {
         mine->winners = conn_take(c);
         mine->winners_after = row - 1;
     }
