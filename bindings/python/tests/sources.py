@@ -385,8 +385,15 @@ class Sources:
         if self.slow and self.chance(0.3):
             self.is_ordered = False
             return f"(await self.late({self.random.choice((1, 2, 3))}))"
-        limit = self.random.choice(("None", "1000", "1000.5", "timeout=1000", "timeout=None"))
-        return f"(await asyncio.wait_for({self.part(depth)}, {limit}))"
+        what = self.part(depth)
+        if self.chance(0.25):
+            what = f"asyncio.wait_for({what}, {self.far()})"
+        return f"(await asyncio.wait_for({what}, {self.far()}))"
+
+    def far(self) -> str:
+        """A limit that is never reached; the last ones are computed, so that the compiler does not know whether there is one."""
+        return self.random.choice(("None", "1000", "1000.5", "timeout=1000", "timeout=None", "1000 + len('ab')", "[None, 1000][len('a')]",
+                                   "[1000, None][len('a')]", "timeout={}.get(1)"))
 
     def group(self, depth: int) -> list[str]:
         """A TaskGroup; at most one of its tasks fails, because which of two fails first is anybody's guess."""
@@ -555,8 +562,11 @@ class Sources:
         return lines if self.chance(0.3) else ["try:", *self.inside(lines), "except TimeoutError:", f"    {self.note()}"]
 
     def in_wait_for(self, depth: int) -> list[str]:
-        call = self.task_of(depth)
-        lines = [f"await asyncio.wait_for({call if self.chance(0.8) else f'asyncio.gather({call})'}, {self.seconds()})", self.note()]
+        call, limit = self.task_of(depth), str(self.seconds())
+        if self.chance(0.2):
+            call = f"asyncio.wait_for({call}, {self.far()})"
+        limit = limit if self.chance(0.6) else f"[{limit}][0]"
+        lines = [f"await asyncio.wait_for({call if self.chance(0.8) else f'asyncio.gather({call})'}, {limit})", self.note()]
         return lines if self.chance(0.3) else ["try:", *self.inside(lines), "except (TimeoutError, ValueError) as caught:", "    self.noted.append(repr(caught))"]
 
     def in_group(self, depth: int) -> list[str]:
