@@ -263,7 +263,7 @@ class Calls(Expressions):
         try:
             bound = inspect.Signature(parameters).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
         except TypeError as error:
-            self.source.refuse(node, f"{shown}(): {error}", f"Its parameters are ({', '.join(map(str, parameters))}).")
+            self.source.refuse(node, f"{shown}(): {error}", f"Its parameters are {inspect.Signature(parameters)}.")
         forms = self.sequence([*node.args, *(k.value for k in node.keywords)])
         by_node = {id(value): form for value, form in zip([*node.args, *(k.value for k in node.keywords)], forms)}
         pairs: list[tuple[str, Form]] = []

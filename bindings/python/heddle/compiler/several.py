@@ -340,13 +340,16 @@ class Several(Awaits):
             inner(into)
             return
         over = self.skip(["cmp", limit, "is", None], True, node) if isinstance(limit, list) else []
+        mark = self.mark()
         both = self.race(node, inner, limit, lambda: None, is_task)
         if into is not None:
             self.graph.do(["assign", ["item", ["item", ["name", both], 0], 0], into], node)
-        if over:
+        if over: # each of the two ways deletes its own temporaries
+            self.release(mark, node)
             rest = self.graph.take()
             self.graph.give(over)
             inner(into)
+            self.release(mark, node)
             self.graph.give(rest)
 
     def race(self, node: ast.AST, inner: Emit, limit: Form, after: Callable[[], None], is_task: bool) -> str:
