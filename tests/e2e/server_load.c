@@ -1,19 +1,22 @@
 /* server_load.c -- a program for the crash tests of stores on a server: commits that are counted.
  *
- *     server_load ADDRESS NAME COUNT IN_FLIGHT [SPACE]
+ *     server_load ADDRESS NAME COUNT IN_FLIGHT [SPACE [LONG]]
  *
  * Commit i makes the document SPACE/NAME-i (default main), which must not exist, and adds one to SPACE/total. Prints
  * "ready", then "ok I" when commit I has been acknowledged, and "refused I STATUS"; at the end "done". While the server
- * is away it waits. A commit that is stored twice would make the total wrong; one that is refused although it is stored
+ * is away it waits. With LONG, every so many documents is a text of up to 2 MiB, so that some rows of the log are longer
+ * than a message that the server is sent without waiting (1 MiB). A commit that is stored twice would make the total wrong; one that is refused although it is stored
  * is told HD_EXISTS. */
 #include <heddle.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct load {
     hd_runtime *rt;
     const char *name, *space;
     int count, begun, decided, in_flight;
+    int long_every; /* 0: no document is long */
 } load;
 
 typedef struct told {
@@ -29,6 +32,17 @@ static void verdict(hd_status status, void *ctx) {
     free(t);
 }
 
+static hd_status set_value(const load *l, hd_tx *tx, hd_cell cell, int i) {
+    if (!l->long_every || i % l->long_every) return hd_tx_set_int(tx, cell, i);
+    size_t length = (size_t)(1 + i / l->long_every % 4) << 19;
+    char *text = malloc(length);
+    if (!text) return HD_NOMEM;
+    memset(text, 'a' + i % 26, length);
+    hd_status status = hd_tx_set(tx, cell, hd_string_n(hd_tx_pool(tx), text, length));
+    free(text);
+    return status;
+}
+
 static hd_status add_one(load *l, int i) {
     char name[64], total[64];
     hd_tx *tx;
@@ -39,7 +53,7 @@ static hd_status add_one(load *l, int i) {
     *t = (told){ l, i };
     hd_cell cell = hd_cell_at(l->rt, name);
     hd_status status = hd_tx_require_absent(tx, cell);
-    if (!status) status = hd_tx_set_int(tx, cell, i);
+    if (!status) status = set_value(l, tx, cell, i);
     if (!status) status = hd_tx_increment(tx, hd_cell_at(l->rt, total), hd_int(hd_tx_pool(tx), 1));
     if (!status) return hd_tx_commit(tx, verdict, t);
     hd_tx_abort(tx);
@@ -76,7 +90,8 @@ int main(int argc, char **argv) {
     load l = { .name = argv[2],
                .space = argc > 5 ? argv[5] : "main",
                .count = atoi(argv[3]),
-               .in_flight = atoi(argv[4]) };
+               .in_flight = atoi(argv[4]),
+               .long_every = argc > 6 ? atoi(argv[6]) : 0 };
     if (hd_open(argv[1], NULL, &l.rt, &error)) return fprintf(stderr, "%s\n", error.message), 1;
     puts("ready");
     hd_status status = run(&l);
