@@ -17,7 +17,6 @@
 #include "workflow/unwind.h"
 
 #include "expr/dict.h"
-#include "expr/raise.h"
 #include <stdlib.h>
 
 /* ---- handlers */
@@ -26,12 +25,13 @@ static bool clause_takes(const instance *in, const plan_clause *c, ev exception)
     assert(exception.kind == EV_EXC);
     uint32_t class_ = exception.o->class_;
     if (!c->class_count) return true;
-    /* What a workflow cannot do is not hidden by `except BaseException`. */
-    for (uint32_t i = 0; class_ == CLASS_Unsupported && i < c->class_count; i++)
-        if (c->classes[i] == CLASS_Unsupported) return true;
-    if (class_ == CLASS_Unsupported) return false;
-    for (uint32_t i = 0; i < c->class_count; i++)
-        if (class_is(in->w->classes, class_, c->classes[i])) return true;
+    for (uint32_t i = 0; i < c->class_count; i++) {
+        /* Only a clause that names Unsupported takes it: `except BaseException` does not hide what a workflow cannot
+         * do. */
+        if (class_ == CLASS_Unsupported ? c->classes[i] == CLASS_Unsupported
+                                        : class_is(in->w->classes, class_, c->classes[i]))
+            return true;
+    }
     return false;
 }
 
@@ -97,8 +97,7 @@ static void end_others(activation *f, const strand *except) {
 static void fail(strand *s, ev exception) {
     assert(exception.kind == EV_EXC);
     instance *in = s->in;
-    bool cancelled =
-        in->cancelling && class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
+    bool cancelled = in->cancelling && is_cancelled_error(in->w, exception);
     instance_conclude(in, cancelled ? INSTANCE_CANCELLED : INSTANCE_FAILED, exception);
     instance_end_strand(s);
 }
@@ -116,7 +115,7 @@ static bool leave(strand *s) {
     return true;
 }
 
-/* Clean-up and handlers may raise it again: the first place counts. */
+/* Notes where the exception was raised. Clean-up and handlers may raise it again: the first place counts. */
 static bool note_place(const strand *s, exc *e) {
     if (e->raised.kind != EV_NONE) return true;
     return raise_note_place(s->in->w, e, activation_function(s->a)->name, strand_node(s)->id);
@@ -156,8 +155,8 @@ static void note_cancel(strand *task) {
     strand_mark(task);
 }
 
-/* The strand no longer waits for its branches. Those that have not ended go on; the variables around them stay for them
- * as they are now. */
+/* The waiter no longer waits for the branches of the fan. Branches that have not ended go on, with copies of the
+ * variables around them as they are now. */
 static void detach(fan *f) {
     instance_leave_fan(f);
     LIST_FOR (n, &f->a->in->activations) {
@@ -169,12 +168,6 @@ static void detach(fan *f) {
 static bool cancel_branches(fan *f);
 static strand *task_of(strand *s);
 
-/* As in asyncio.TaskGroup: a branch that was cancelled is no failure. That happens to a single branch if the child for
- * which it waits is cancelled. */
-static bool is_group_failure(const instance *in, ev exception) {
-    return !class_is(in->w->classes, exception.o->class_, CLASS_CancelledError);
-}
-
 bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
     assert(barrier->kind == NODE_BARRIER && f->done);
     strand *waiter = f->waiter;
@@ -182,8 +175,10 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
     ev exception = dict_find(f->a->in->w, f->results.dict, ev_int(index))->value;
     assert(exception.kind == EV_EXC);
     if (barrier->mode == BARRIER_GROUP) {
-        if (!is_group_failure(f->a->in, exception)) return true;
-        /* CPython 3.11 cancels the task of the group as well, and does not take that back. */
+        /* As in asyncio.TaskGroup, a branch that ends with CancelledError is no failure. One branch alone ends so if the
+         * child for which it waits is cancelled. */
+        if (is_cancelled_error(f->a->in->w, exception)) return true;
+        /* CPython 3.11 counts that as a cancellation of the group's own task, and does not take it back. */
         note_cancel(task_of(waiter));
         return cancel_branches(f);
     }
@@ -194,46 +189,52 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
 
 /* ---- cancelling */
 
-/* The branch that the strand is in; NULL: it is in the first function, or in one that is called from there. */
+/* The innermost branch that the strand is in; NULL: it is in the first function, or in one that is called from there. */
 static const activation *branch_of(const strand *s) {
     const activation *a = s->a;
     while (a && !a->fan) a = a->caller;
     return a;
 }
 
-/* Whether the branch is code of the strand that waits for it (plan_node.here). */
-static bool is_own(const activation *branch) {
+/* Whether the branch is code of the task that waits for it, and no task of its own (plan_node.here). */
+static bool is_own_code(const activation *branch) {
     return branch && branch->fan->waiter && fan_node(branch->fan)->here && !branch->index;
 }
 
 /* Whether the branch is the sleep beside a block with a time limit, which is no task. */
-static bool is_limit(const activation *branch) {
+static bool is_time_limit(const activation *branch) {
     return branch && fan_node(branch->fan)->here && branch->index &&
            fan_barrier(branch->fan)->mode == BARRIER_FIRST;
 }
 
-static bool own_is_over(const fan *f) {
+/* Whether the first branch of a fan with plan_node.here has ended. */
+static bool own_code_is_over(const fan *f) {
     return dict_find(f->a->in->w, f->results.dict, ev_int(0)) != NULL;
 }
 
 static strand *task_of(strand *s) {
-    for (const activation *b; is_own(b = branch_of(s));) s = b->fan->waiter;
+    for (const activation *b; is_own_code(b = branch_of(s));) s = b->fan->waiter;
     return s;
 }
 
-static bool by_branch(const strand *s, const fan *f) {
+/* Whether a branch of the fan is the innermost that the strand is in. NULL: whether the strand is in no branch. */
+static bool is_in_branch(const strand *s, const fan *f) {
     const activation *b = branch_of(s);
     return b ? b->fan == f : !f;
 }
-static bool by_own_branch(const strand *s, const fan *f) {
-    return by_branch(s, f) && !branch_of(s)->index;
+
+static bool is_in_first_branch(const strand *s, const fan *f) {
+    return is_in_branch(s, f) && !branch_of(s)->index;
 }
-/* Tasks that a cancellation of what waits for them does not reach. */
-static bool by_itself(const strand *s, const fan *unused) {
+
+/* Whether the strand has to be cancelled itself when the first function has ended: no strand waits for it, or
+ * interrupt() of the strand that waits for it does not reach it. */
+static bool is_left(const strand *s, const fan *unused) {
     const activation *b = branch_of(s);
-    const fan *f = b ? b->fan : unused;
+    const fan *f = b ? b->fan : NULL;
+    (void)unused;
     if (!f || !f->waiter) return true;
-    if (fan_node(f)->here) return b->index && !is_limit(b) && !own_is_over(f);
+    if (fan_node(f)->here) return b->index && !is_time_limit(b) && !own_code_is_over(f);
     return f->cancelled &&
            (fan_barrier(f)->mode == BARRIER_GROUP || fan_barrier(f)->mode == BARRIER_FIRST);
 }
@@ -243,10 +244,10 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Calls `act` for the strands that `is_meant`, in the order in which they were begun: a strand before its branches.
- * Raising may begin and end strands, so they are listed first. */
-static bool for_each(instance *in, bool (*is_meant)(const strand *, const fan *), const fan *f,
-                     bool (*act)(strand *)) {
+/* Calls `act` for the strands for which `is_meant` is true, in the order in which they were begun: a strand before its
+ * branches. `act` may begin and end strands, so they are listed first. */
+static bool for_each_strand(instance *in, bool (*is_meant)(const strand *, const fan *),
+                            const fan *f, bool (*act)(strand *)) {
     VEC(strand *) all = { 0 };
     bool ok = true;
     LIST_FOR (n, &in->strands) {
@@ -271,30 +272,30 @@ static bool cancel_branches(fan *f) {
     assert(!f->ended && f->done <= f->total);
     f->cancelled = true;
     fan_mark(f);
-    return for_each(f->a->in, by_branch, f, cancel_task);
+    return for_each_strand(f->a->in, is_in_branch, f, cancel_task);
 }
 
-/* If the first branch is code of the strand itself, that code is interrupted where it waits, and the tasks beside it go
- * on; when it has ended, the strand awaits these tasks. */
-static bool interrupt_own(fan *f) {
-    return own_is_over(f) ? for_each(f->a->in, by_branch, f, cancel_task)
-                          : for_each(f->a->in, by_own_branch, f, interrupt);
+/* The first branch is code of the task itself: it is interrupted where it waits, and the tasks beside it go on. When it
+ * has ended, the task awaits these tasks: they are cancelled. */
+static bool interrupt_own_code(fan *f) {
+    return own_code_is_over(f) ? for_each_strand(f->a->in, is_in_branch, f, cancel_task)
+                               : for_each_strand(f->a->in, is_in_first_branch, f, interrupt);
 }
 
 static bool raise_cancelled(strand *s) {
-    world *w = s->in->w;
-    ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    ev exception = new_cancelled_error(s->in->w);
     return !ev_failed(exception) && unwind(s, exception);
 }
 
-/* CancelledError is raised where the strand waits, or in what it waits for. What asyncio does if that is cancelled
- * already: members of a gather are cancelled again; a TaskGroup waits on; wait_for leaves its task behind. */
+/* Raises CancelledError where the strand waits, or in the branches or the child that it waits for. Branches that were
+ * cancelled already are treated as in asyncio: members of a gather are cancelled again; a TaskGroup goes on waiting;
+ * wait_for leaves its task behind. */
 static bool interrupt(strand *s) {
     fan *f = s->waits_for;
     assert(s->state != STRAND_FAN || (f && f->waiter == s));
     if (s->state == STRAND_ENDED || strand_node(s)->kind == NODE_BARRIER) return true;
     if (s->state == STRAND_WALKING && s->cancelled) return true; /* it has not gone on since */
-    if (f && fan_node(f)->here) return interrupt_own(f);
+    if (f && fan_node(f)->here) return interrupt_own_code(f);
     if (f && f->cancelled && fan_barrier(f)->mode == BARRIER_GROUP) return true;
     s->cancelled++;
     strand_mark(s);
@@ -316,25 +317,24 @@ bool unwind_branch_first(fan *f, uint32_t index) {
 }
 
 bool unwind_limit_taken_back(fan *f) {
-    world *w = f->a->in->w;
     strand *task = f->waiter ? task_of(f->waiter) : NULL;
     if (!task || !task->cancels) return true;
     strand_mark(task);
     if (!--task->cancels) return true;
-    ev exception = exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    ev exception = new_cancelled_error(f->a->in->w);
     return !ev_failed(exception) && fan_keep(f, 1, exception, false);
 }
 
 bool unwind_cancel(instance *in) {
     assert(!instance_is_over(in));
     in->cancelling++;
-    return in->ending || for_each(in, by_branch, NULL, cancel_task);
+    return in->ending || for_each_strand(in, is_in_branch, NULL, cancel_task);
 }
 
 bool unwind_leftovers(instance *in) {
     if (!in->ending || in->leftovers_cancelled) return true;
     in->leftovers_cancelled = true;
-    return for_each(in, by_itself, NULL, cancel_task);
+    return for_each_strand(in, is_left, NULL, cancel_task);
 }
 
 /* ---- the end */

@@ -2,6 +2,7 @@
 #ifndef WORKFLOW_UNWIND_H
 #define WORKFLOW_UNWIND_H
 
+#include "expr/raise.h"
 #include "workflow/instance.h"
 
 /* Raises the exception in the strand: it goes on at the HANDLER that takes it, or its activation ends and
@@ -28,5 +29,14 @@ bool unwind_leftovers(instance *in);
 /* Ends the instance if no strand is left, or all that are left wait for branches. Its first function has ended then, or
  * it has stalled (W3). */
 void unwind_if_over(instance *in);
+
+/* CancelledError without arguments. ev_fail(): no memory. */
+static inline ev new_cancelled_error(world *w) {
+    return exc_new(w, CLASS_CancelledError, w->empty_tuple);
+}
+static inline bool is_cancelled_error(const world *w, ev exception) {
+    assert(exception.kind == EV_EXC);
+    return class_is(w->classes, exception.o->class_, CLASS_CancelledError);
+}
 
 #endif

@@ -471,7 +471,7 @@ static ev fan_result(const fan *f, uint32_t index) {
     world *w = f->a->in->w;
     const dict_entry *e = dict_find(w, f->results.dict, ev_int(index));
     assert(e || f->cancelled);
-    return e ? e->value : exc_new(w, CLASS_CancelledError, w->empty_tuple);
+    return e ? e->value : new_cancelled_error(w);
 }
 
 /* The first results in order of the branches, as a list. */
@@ -492,8 +492,7 @@ static ev fan_group(fan *f) {
     uint32_t at = 0;
     ev all = plist_new(w, 1), pair[2];
     for (const dict_entry *e; !ev_failed(all) && (e = dict_next(f->results.dict, &at));)
-        if (e->value.kind == EV_EXC &&
-            !class_is(w->classes, e->value.o->class_, CLASS_CancelledError) &&
+        if (e->value.kind == EV_EXC && !is_cancelled_error(w, e->value) &&
             !plist_append(w, all.list, e->value))
             return ev_fail();
     if (!ev_failed(all) && !all.list->count) return ev_unbound();
@@ -519,7 +518,7 @@ static ev fan_raises(fan *f) {
     }
     if (f->failed != PLAN_NONE && (mode == BARRIER_ALL || mode == BARRIER_ORDERED))
         return fan_result(f, f->failed);
-    return f->waiter->cancelled ? exc_new(w, CLASS_CancelledError, w->empty_tuple) : ev_unbound();
+    return f->waiter->cancelled ? new_cancelled_error(w) : ev_unbound();
 }
 
 /* For "ordered", which stands for a loop: the loop would have done everything before the element that failed. So the
@@ -568,7 +567,7 @@ static bool branch_over(strand *s) {
 
 /* asyncio.gather asks a task whether it was cancelled, and not for its exception: CancelledError(''). */
 static ev settled_result(world *w, ev exception) {
-    if (!class_is(w->classes, ev_class(exception), CLASS_CancelledError)) return exception;
+    if (!is_cancelled_error(w, exception)) return exception;
     ev args = tuple_of(w, &w->empty_str, 1);
     return ev_failed(args) ? args : exc_new(w, CLASS_CancelledError, args);
 }
