@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/hash.h"
+#include "workflow/name_list.h"
 #include <stdio.h>
 
 /* ---- waiting */
@@ -27,8 +28,8 @@ static hd_status outcome_of(hd_value doc, hd_value *result) {
     return *status ? HD_FAILED : HD_NOT_FOUND;
 }
 
-/* Of an instance that is over, or that there is not; HD_PENDING: it is open. An end that is not stored is none. HD_BUSY
- * on a server: whether it is over cannot be read now (runtime_waits_for_store). */
+/* What hd_workflow_await returns for an instance that is over, or does not exist. HD_PENDING: it is open, or its end is
+ * not stored yet. HD_BUSY: the server is away, so its document cannot be read now (runtime_waits_for_store). */
 static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, place_id at,
                         hd_value *result) {
     *result = (hd_value){ 0 };
@@ -58,7 +59,7 @@ static bool read_over(void *ctx) {
     return !open;
 }
 
-/* The document stays known while it is waited for, so that changes by others are heard. */
+/* The reference on the document is kept meanwhile, so that the runtime hears of changes by other runtimes. */
 hd_status hd_workflow_await(hd_engine *e, const char *id, hd_pool *pool, hd_value *result) {
     awaited a = { e, id, engine_document(e, INSTANCE_PREFIX, id) };
     *result = (hd_value){ 0 };
@@ -94,7 +95,7 @@ static void free_waited(hd_engine *e, waited *w) {
     env_free(e->env, w, sizeof *w);
 }
 
-/* The last one takes its place. */
+/* Takes `w` out of the table; the last one takes its place. */
 static void take_waited(hd_engine *e, const waited *w) {
     uint32_t last = e->waited.count - 1;
     table_probe p = table_find(&e->by_waited, hash_id(w->id));
@@ -123,7 +124,8 @@ static hd_status make_waited(hd_engine *e, const char *id, const live *l, waited
     return HD_NOMEM;
 }
 
-/* The functions may ask for the same instance again. While a server is away, the inbox looks at the document again. */
+/* The functions that are called may call hd_workflow_then for the same instance again. While a server is away, the
+ * inbox looks at the document again. */
 void control_tell(hd_engine *e, const char *id) {
     hd_pool *pool;
     hd_value result;
@@ -147,9 +149,9 @@ void control_fini(hd_engine *e) {
     table_clear(&e->by_waited);
 }
 
-/* The engine may be closed before the post comes. */
+/* A posted call of control_tell. The engine may be closed before the call comes, so it is found by its group. */
 typedef struct told {
-    uint64_t engine;
+    uint64_t engine; /* its group */
     char id[HD_INSTANCE_ID_SIZE];
 } told;
 
@@ -160,7 +162,7 @@ static void tell_later(hd_runtime *rt, void *ctx) {
     env_free(&rt->env, t, sizeof *t);
 }
 
-/* It may be over, and then nothing else would tell. */
+/* The instance may be over already: then no event follows that would call control_tell. */
 static hd_status tell_soon(hd_engine *e, const char *id) {
     told *t = env_new(e->env, sizeof *t);
     if (!t) return HD_NOMEM;
@@ -181,7 +183,7 @@ hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, 
     if (!status && !l) status = tell_soon(e, id);
     if (status) {
         if (one) env_free(e->env, one, sizeof *one);
-        return status; /* a `waited` without waiters tells nothing */
+        return status; /* a new `waited` without waiters stays; it calls no function */
     }
     *one = (waiter){ .fn = fn, .ctx = ctx };
     list_push_back(&w->waiters, &one->link);
@@ -190,7 +192,8 @@ hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, 
 
 /* ---- doing */
 
-/* After a walk that something from outside has begun. */
+/* What follows a walk that a message or a cancellation has begun: kept signals go to steps that wait for them now, and
+ * the engine stores what has changed. */
 static hd_status walked(live *l, hd_status status) {
     if (!status) status = step_deliver(l);
     step_unqueue_news(l);
@@ -199,7 +202,7 @@ static hd_status walked(live *l, hd_status status) {
     return status;
 }
 
-/* Its steps and timers go on when that is stored. */
+/* Steps and timers of the instance go on when the end of the pause is stored. */
 static void end_pause(live *l) {
     assert(l->in->status == INSTANCE_PAUSED);
     l->in->status = INSTANCE_RUNNING;
@@ -209,7 +212,7 @@ static void end_pause(live *l) {
     l->in->status_changed = true;
 }
 
-/* What cleans up must run: cancelling ends a pause. */
+/* Cancelling ends a pause, because clean-up must run. */
 hd_status control_cancel(live *l, uint32_t times) {
     if (l->in->status == INSTANCE_PAUSED) end_pause(l);
     l->in->now_ms = env_wall_ms(l->e->env);
@@ -282,7 +285,7 @@ hd_value control_message(hd_pool *pool, const char *id, const char *verb) {
     return hd_object_set(pool, m, "verb", hd_string(pool, verb));
 }
 
-/* `doc`: the instance's; absent: there is none. */
+/* The error that says why the instance takes no messages. `doc` is its document; absent: there is none. */
 static hd_status not_open(hd_engine *e, const char *id, hd_value doc) {
     if (!hd_value_exists(doc))
         return runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
@@ -297,17 +300,22 @@ hd_value control_look_at(hd_engine *e, hd_pool *pool, const char *id) {
     return engine_read(e, pool, INSTANCE_PREFIX, id);
 }
 
+/* Whether the instance can go on: by what is in memory (`l`), else by its document. */
+static bool is_open(const live *l, hd_value doc) {
+    if (l) return l->in && !instance_is_over(l->in);
+    return hd_value_exists(doc) && !control_is_over(doc);
+}
+
+/* Posts a message to an instance that is open. `when_over_too`: HD_OK if the instance is over. */
 static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_over_too) {
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
     hd_value doc = control_look_at(e, pool, id);
     const live *l = live_find(e, id);
-    bool open =
-        l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
     if (l && !l->in) status = HD_NOMEM;
     else if (hd_value_status(doc)) status = hd_value_status(doc);
-    else if (open) status = ask(e, control_message(pool, id, verb));
+    else if (is_open(l, doc)) status = ask(e, control_message(pool, id, verb));
     else if (!when_over_too || !(l || hd_value_exists(doc))) status = not_open(e, id, doc);
     hd_pool_close(pool);
     return status;
@@ -317,58 +325,40 @@ hd_status hd_workflow_cancel(hd_engine *e, const char *id) { return say(e, id, "
 hd_status hd_workflow_pause(hd_engine *e, const char *id) { return say(e, id, "pause", false); }
 hd_status hd_workflow_resume(hd_engine *e, const char *id) { return say(e, id, "resume", false); }
 
-/* A refusal, and behind it the signals that are waited for; "..." stands for those that do not fit. */
-typedef struct signal_refusal {
-    char text[sizeof((hd_error *)0)->message];
-    size_t length;
-    size_t names; /* where they begin */
-    bool cut;
-} signal_refusal;
-
-static void signal_refusal_add(signal_refusal *r, const char *name) {
-    static const char more[] = "...";
-    char quoted[sizeof r->text];
-    size_t n = (size_t)snprintf(quoted, sizeof quoted, "\"%s\"", name);
-    const char *before = r->length == r->names ? "; it waits for " : ", ";
-    if (r->cut || strstr(r->text + r->names, quoted)) return;
-    r->cut = r->length + strlen(before) + n + strlen(", ") + sizeof more > sizeof r->text;
-    r->length += (size_t)snprintf(r->text + r->length, sizeof r->text - r->length, "%s%s", before,
-                                  r->cut ? more : quoted);
-}
-
-/* Finds a step of the workflow that waits for the signal. False: there is none, and the refusal lists the signals for
- * which the workflow waits. */
-static bool plan_find_signal(const plan *p, const char *name, signal_refusal *r) {
+/* Finds a step of the workflow that waits for the signal. False: there is none, and `names` has the signals for which
+ * the workflow waits. */
+static bool plan_find_signal(const plan *p, const char *name, name_list *names) {
     for (uint32_t i = 0; i < p->function_count; i++)
         for (uint32_t k = 0; k < p->functions[i].node_count; k++) {
             const plan_node *n = &p->functions[i].nodes[k];
             if (n->kind != NODE_WAIT) continue;
             if (!strcmp(n->name, name)) return true;
-            signal_refusal_add(r, n->name);
+            name_list_add(names, n->name);
         }
     return false;
+}
+
+/* Whether a step of the workflow waits for the signal; HD_USAGE: none does. */
+static hd_status check_signal_of(hd_engine *e, const plan *p, const char *signal) {
+    name_list names;
+    int most = (int)strlen(signal);
+    if (most > 60) most = 60;
+    while (most && ((unsigned char)signal[most] & 0xC0) == 0x80) most--; /* between characters */
+    name_list_begin(&names, "; it waits for ", "%s waits for no signal \"%.*s%s\"", p->name, most,
+                    signal, signal[most] ? "..." : "");
+    if (plan_find_signal(p, signal, &names)) return HD_OK;
+    return runtime_fail(e->rt, HD_USAGE, "%s", names.text);
 }
 
 static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const char *signal) {
     const live *l = live_find(e, id);
     plan *p = l && l->in ? l->in->p : NULL;
-    bool open =
-        l ? l->in && !instance_is_over(l->in) : hd_value_exists(doc) && !control_is_over(doc);
     hd_status status = l && !l->in ? HD_NOMEM : hd_value_status(doc);
     if (status) return status;
-    if (!open) return not_open(e, id, doc);
+    if (!is_open(l, doc)) return not_open(e, id, doc);
     if (!p) status = version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
     if (engine_may_pass(status)) return status;
-    if (!p) return HD_OK;
-    signal_refusal r = { .cut = false };
-    int most = (int)strlen(signal);
-    if (most > 60) most = 60;
-    while (most && ((unsigned char)signal[most] & 0xC0) == 0x80) most--; /* between characters */
-    r.names = r.length =
-        (size_t)snprintf(r.text, sizeof r.text, "%s waits for no signal \"%.*s%s\"", p->name, most,
-                         signal, signal[most] ? "..." : "");
-    if (plan_find_signal(p, signal, &r)) return HD_OK;
-    return runtime_fail(e->rt, HD_USAGE, "%s", r.text);
+    return p ? check_signal_of(e, p, signal) : HD_OK;
 }
 
 hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, hd_value payload) {

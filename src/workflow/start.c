@@ -8,11 +8,12 @@
 #include "base/env.h"
 #include "expr/encode.h"
 #include "value/text.h"
+#include "workflow/name_list.h"
 #include <stdio.h>
 
 /* ---- inputs */
 
-/* NULL: the input has no key that the workflow does not know. */
+/* A key of the input that the workflow does not know; NULL: it knows all. */
 static const char *unknown_input(const plan *p, hd_value input) {
     assert(!hd_value_exists(input) || hd_value_kind(input) == HD_KIND_OBJECT);
     for (hd_iter it = hd_iter_of(input); hd_iter_next(&it);) {
@@ -24,22 +25,14 @@ static const char *unknown_input(const plan *p, hd_value input) {
     return NULL;
 }
 
-/* The message ends with the inputs that there are; "..." stands for those that do not fit. */
 static hd_status refuse_unknown(hd_engine *e, const plan *p, const char *unknown) {
-    char names[sizeof((hd_error *)0)->message / 2];
-    size_t length = 0;
-    for (uint32_t i = 0; i < p->input_count; i++) {
-        const char *before = i ? ", " : "; it has ", *name = p->inputs[i].name;
-        bool fits = length + strlen(before) + strlen(name) + sizeof "\"\", ..." <= sizeof names;
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s%s%s", before,
-                                   fits ? "\"" : "...", fits ? name : "", fits ? "\"" : "");
-        if (!fits) break;
-    }
-    return runtime_fail(e->rt, HD_MISMATCH, "%s has no input \"%.100s\"%s", p->name, unknown,
-                        length ? names : "");
+    name_list l;
+    name_list_begin(&l, "; it has ", "%s has no input \"%.100s\"", p->name, unknown);
+    for (uint32_t i = 0; i < p->input_count; i++) name_list_add(&l, p->inputs[i].name);
+    return runtime_fail(e->rt, HD_MISMATCH, "%s", l.text);
 }
 
-/* Whether expressions can read it: an instance whose input they cannot read could never begin. */
+/* HD_OK: expressions can read the value. An instance with an input that they cannot read could never begin. */
 static hd_status try_input(hd_engine *e, hd_value v, hd_error *error) {
     ev ignored;
     hd_status status = decode_value(e->w, v, &ignored, error);
@@ -160,8 +153,9 @@ static hd_status make_id(hd_engine *e, const char *name, const hd_start_options 
 
 /* ---- by document */
 
-/* A key may be that of an instance that was removed: its document is absent, and once was there. A handler or an effect
- * that starts an instance does not depend on it. */
+/* The commit claims that the document is absent. With a key the claim is that of a read, because the document may have
+ * been there before: the key may be that of an instance that was removed. A handler or an effect that starts an
+ * instance does not depend on it (HD_READ_NO_DEPENDENCY). */
 static hd_status claim_absence(hd_tx *tx, hd_cell cell, bool keyed) {
     if (!keyed) return hd_tx_require_absent(tx, cell);
     hd_value known = hd_tx_read(tx, cell, HD_READ_NO_DEPENDENCY);
@@ -211,12 +205,12 @@ static hd_status write_keyed(hd_tx *tx, void *ctx) {
     const keyed_start *k = ctx;
     tx->class = HD_COMMIT_EVENT;
     hd_status status = write_record(tx, (hd_cell){ k->doc }, k->record, true);
-    /* If the document was written by a commit of this runtime that has no verdict yet, the store may refuse that
-     * commit: then the instance does not exist, so its verdict is waited for. */
+    /* A commit of this runtime that has no verdict yet has written the document. The store may still refuse it, and then
+     * the instance does not exist: HD_BUSY waits for that verdict. */
     return status == HD_EXISTS && replica_top(&k->rt->r, k->doc) ? HD_BUSY : status;
 }
 
-/* HD_EXISTS is no refusal of this start. The next sync returns any other one. */
+/* HD_EXISTS is no refusal: the instance is there. Any other status is what the next sync returns. */
 static void keyed_settled(hd_status status, void *ctx) {
     keyed_start *k = ctx;
     if (status && status != HD_EXISTS) runtime_refused(k->rt, (hd_cell){ 0 }, status);
@@ -268,8 +262,8 @@ static hd_status commit_queued(hd_engine *e, const char *id, hd_value record) {
 
 /* ---- starting */
 
-/* By the transaction itself, which engine_read does not see. */
-static bool read_started(hd_engine *e, hd_tx *tx, const char *id) {
+/* Whether the transaction itself has started the instance. engine_read does not see what a transaction has written. */
+static bool has_started(hd_engine *e, hd_tx *tx, const char *id) {
     place_id doc = engine_document(e, INSTANCE_PREFIX, id);
     unsigned flags = HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM | HD_READ_NO_TAINT;
     if (!doc) return false;
@@ -278,7 +272,8 @@ static bool read_started(hd_engine *e, hd_tx *tx, const char *id) {
     return started;
 }
 
-/* In `tx`; NULL: in memory if the engine runs its shard, else in a commit of its own. */
+/* Writes the start into `tx`. NULL: the engine keeps it in memory if it runs the instance's shard; else the start is a
+ * commit of its own. */
 static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_value input,
                             const hd_start_options *o, const char *id) {
     input = start_input(e, pool, p, input);
@@ -290,7 +285,7 @@ static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_
     hd_value record = start_record(e, pool, p, input, o->priority, o->queue);
     hd_status status = hd_value_status(hd_value_status(known) ? known : record);
     if (status) return status;
-    if (tx && o->key && read_started(e, tx, id)) return HD_EXISTS;
+    if (tx && o->key && has_started(e, tx, id)) return HD_EXISTS;
     if (tx) return write_queued(e, tx, id, record, o->key);
     if (shard_runs(e, id)) return live_start(e, id, p, record, o);
     return o->key ? commit_keyed(e, id, record) : commit_queued(e, id, record);
