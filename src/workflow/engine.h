@@ -195,7 +195,9 @@ struct hd_engine {
     /* An instance with a parent or children was lost after a walk: what the others have made of that walk is not
      * stored, but lost too, so that all of them are at one state. */
     bool spoiled;
-    bool overheard; /* something was said, and there was no memory to note it: look at everything */
+    /* The whole inbox is to be read again: there was no memory to note a message, one could not be read, or the effect
+     * of one was not stored. */
+    bool overheard;
     uint64_t group; /* of our commits: the listener does not hear them. Drawn when it was opened */
     uint64_t last_key;   /* of instances that were started without one: milliseconds and a count */
     VEC(place_id) heard; /* documents that others have written; referenced */
@@ -203,7 +205,7 @@ struct hd_engine {
     uint32_t undecided;
     uint64_t undecided_seq;
     VEC(place_id)
-    spent; /* messages that concern no instance of ours: removed with the next commit */
+    spent; /* messages that can have no effect any more: removed with the next commit */
     uint32_t message_serial;
     VEC(waited *) waited; /* owned */
     table by_waited;      /* of `waited`, by id */

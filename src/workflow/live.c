@@ -23,7 +23,8 @@ live *live_find(const hd_engine *e, const char *id) {
     return NULL;
 }
 
-/* Room for it among the free ones is made here, so that giving it back cannot fail. */
+/* An index of engine.all that is not used; UINT32_MAX: no memory. Room for it in free_indices is made here, so that
+ * giving it back cannot fail. */
 static uint32_t free_index(hd_engine *e) {
     if (e->free_indices.count) return vec_pop(&e->free_indices);
     if (!vec_room(e->env, &e->free_indices, e->all.count + 1)) return UINT32_MAX;
@@ -84,7 +85,8 @@ static void drop_mail(live *l) {
     vec_clear(&l->mail);
 }
 
-/* Messages whose effect is not stored are heard again, in the order in which they were left: the inbox is read. */
+/* Messages whose effect is not stored are acted on again, in the order in which they were left: `overheard` makes the
+ * engine read the whole inbox. */
 static void give_messages_back(live *l) {
     l->answered = 0;
     if (l->messages.count) l->e->overheard = true;
@@ -155,7 +157,7 @@ static hd_status open_in(live *l, plan *p) {
     return status;
 }
 
-/* An instance that was only asked for begins now; any other goes on. */
+/* A queued instance begins now; any other goes on. */
 static hd_status load_from(live *l, hd_value doc, hd_error *error) {
     plan *p;
     hd_status status = version_plan(l->e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);
@@ -184,7 +186,8 @@ static void forget_again(live *l) {
     l->again_at = NULL;
 }
 
-/* Until it is stored it is known that, and where, the instance was to run again. */
+/* Notes that the instance is to run again, and at which node (NULL: from the beginning), until that is stored: if the
+ * commit is refused, load_stored begins the run once more. */
 static hd_status note_again(live *l, const char *node) {
     forget_again(l);
     l->again = true;
@@ -192,7 +195,7 @@ static hd_status note_again(live *l, const char *node) {
     return node && !l->again_at ? HD_NOMEM : HD_OK;
 }
 
-/* Another engine has asked for the run: rerun.c. */
+/* Whether another engine has asked to run the instance again: rerun.c. */
 static bool is_again(hd_value doc) {
     return !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued") &&
            hd_value_exists(hd_value_at(doc, "again"));
@@ -208,7 +211,7 @@ static hd_status load_again(live *l, hd_value doc, hd_error *error) {
     return HD_CORRUPT;
 }
 
-/* One that is over is not run, unless it was being run again. */
+/* HD_NOT_FOUND: the instance is over, and is not to be run again. */
 static hd_status load_stored(live *l, hd_value doc, hd_error *error) {
     bool ended = control_is_over(doc);
     hd_value_unref(l->record); /* another start with this key was first */
@@ -222,7 +225,8 @@ static hd_status load_stored(live *l, hd_value doc, hd_error *error) {
     return ended ? HD_NOT_FOUND : load_from(l, doc, error);
 }
 
-/* HD_NOT_FOUND: there is nothing to run. A read that fails says nothing about what is there. */
+/* HD_NOT_FOUND: the instance does not exist, or is over. Any other failure of the read does not mean that: the caller
+ * tries again, or writes the instance off. */
 static hd_status load(live *l, hd_error *error) {
     hd_pool *pool;
     hd_status status = hd_pool_open(l->e->heap, &pool);
@@ -237,7 +241,8 @@ static hd_status load(live *l, hd_error *error) {
     return status;
 }
 
-/* The instance waits for what is stored; or it has just begun, and that is stored next. */
+/* The instance has been loaded. If it has just begun, its first walk is stored before its steps are queued; else they
+ * are queued now. */
 static void settle_in(live *l) {
     bool began = l->in->status_changed;
     assert(l->in->owner == l && !l->changed && !l->flight);
@@ -272,6 +277,7 @@ static void write_off(live *l, const hd_error *error) {
     else (void)hd_tx_commit(tx, NULL, NULL);
 }
 
+/* Loads the instance. HD_OK also if that has to be tried again (live_retry). Any other status: the live is freed. */
 static hd_status bring_in(live *l) {
     hd_error error = { 0 };
     hd_status status = load(l, &error);
@@ -289,7 +295,8 @@ static hd_status bring_in(live *l) {
     return status;
 }
 
-/* Messages that came for one meanwhile are still in the inbox. */
+/* Messages that came meanwhile for an instance that was not loaded are still in the inbox: `overheard` has it read
+ * again. */
 void live_retry(hd_engine *e) {
     for (size_t n = list_count(&e->lame); n-- > 0;)
         (void)bring_in(LIST_ENTRY(list_pop_front(&e->lame), live, lame));
@@ -392,8 +399,9 @@ hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
     return HD_OK;
 }
 
-/* A child that is not stored has its inputs from a walk of its parent that may be lost too: its parent begins it again,
- * if it comes to that. */
+/* Drops what the instance has done since it was stored, and loads it again. A child that is not stored is freed instead:
+ * its inputs come from a walk of its parent that may be lost, too, and the parent's next walk begins it again if it
+ * comes to the CHILD. */
 void live_lost(live *l) {
     if (l->kin) l->e->spoiled = true;
     if (hd_value_exists(hd_value_at(l->record, "parent"))) {
@@ -469,7 +477,7 @@ static hd_status write_keys(target *t, hd_status status) {
     return status;
 }
 
-/* Takes the reference of the path. */
+/* Keeps the write for write_keys. Takes the reference of the path. */
 static hd_status keep_key(target *t, hd_path at, hd_value value) {
     hd_status status = t->key_count == TX_KEYS_MAX ? write_keys(t, HD_OK) : HD_OK;
     t->keys[t->key_count++] = (tx_key){ at, hd_value_ref(value) };
@@ -484,7 +492,7 @@ static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value
     return HD_OK;
 }
 
-/* One segment further; the path is referenced. */
+/* The path `at` with one segment more, referenced. Short segments are looked up in the engine's table first. */
 static hd_status path_further(hd_engine *e, hd_path at, const char *segment, hd_path *out) {
     size_t length = strlen(segment);
     uint64_t chars = 0;
@@ -534,11 +542,16 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
 
 /* An instance that is done drops signals that no step has taken. One that has failed, was cancelled or stalled keeps
  * them, as it keeps its variables: it may be run again from a node. */
+static void drop_mail_if_done(live *l) {
+    if (l->in->status != INSTANCE_DONE || !l->mail.count) return;
+    drop_mail(l);
+    l->mail_changed = true;
+}
+
 static hd_status write_mail(hd_tx *tx, live *l, const doc_writer *out) {
     static const char *const path[] = { "signals" };
     hd_pool *pool = hd_tx_pool(tx);
     hd_value all = hd_array();
-    if (l->in->status == INSTANCE_DONE && l->mail.count) drop_mail(l), l->mail_changed = true;
     if (!l->mail_changed) return HD_OK;
     l->mail_changed = false;
     for (uint32_t i = 0; i < l->mail.count; i++) {
@@ -602,6 +615,7 @@ static hd_status end_whole(target *t, hd_status status) {
 static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
     hd_status status = remove_end(l, out);
     if (!status) status = instance_save(l->in, out);
+    drop_mail_if_done(l);
     if (!status) status = write_mail(tx, l, out);
     if (!status) status = journal_write(tx, l, out);
     if (status || !instance_is_over(l->in)) return status;
@@ -640,7 +654,7 @@ static void forget_messages(hd_engine *e, const place_id *docs, uint32_t count) 
     for (uint32_t i = 0; i < count; i++) place_unref(&e->rt->r.places, docs[i]);
 }
 
-/* Those that came while the commit was under way stay. */
+/* Forgets the messages that the commit has removed. Messages that came while it was under way stay. */
 static void forget_answered(live *l) {
     forget_messages(l->e, l->messages.items, l->answered);
     for (; l->answered; l->answered--) vec_remove(&l->messages, 0);
@@ -658,7 +672,7 @@ static void accepted(live *l) {
     else step_queue(l);
 }
 
-/* The next of those that a commit stored, or was to store. NULL: that was the last. */
+/* Takes the next instance that the commit stored, or was to store, out of the flight. NULL: there is none. */
 static live *take_off(flight *f) {
     if (!f->lives.count) return NULL;
     live *l = vec_pop(&f->lives);
@@ -668,7 +682,7 @@ static live *take_off(flight *f) {
     return l;
 }
 
-/* Every commit up to this number has its verdict. */
+/* The highest number up to which every commit has its verdict. */
 static uint64_t done_through(const hd_engine *e) {
     uint64_t done = e->commits_begun;
     for (int i = 0; i < FLIGHTS; i++)
@@ -676,7 +690,8 @@ static uint64_t done_through(const hd_engine *e) {
     return done;
 }
 
-/* What it has changed cannot be stored, also not alone: running on from what is stored would lead here again. */
+/* What the instance has changed cannot be stored, even in a commit of its own. Loaded again, it would come to the same
+ * changes: so it is written off. */
 static void drop(live *l, hd_status status, const char *why) {
     hd_error error;
     env_error(&error, status, "%s", why);
@@ -708,15 +723,16 @@ static void note_storing(hd_engine *e, uint64_t began_ns, uint32_t lives) {
 #define HOLD_FIRST_NS UINT64_C(10000000)
 #define HOLD_MAX_NS   UINT64_C(10000000000)
 
-/* A stale commit is made again from what is in the store now; a store that is closed or lost refuses nothing. */
+/* Whether the store may refuse the same commit for the same reason. A stale commit is made again from what is in the
+ * store now; a store that is closed, or gives no verdict, has refused nothing. */
 static bool may_be_refused_again(hd_status status) {
     hd_class class_ = hd_status_class(status);
     return status && status != HD_CLOSED && class_ != HD_CLASS_STALE &&
            class_ != HD_CLASS_NO_VERDICT;
 }
 
-/* What is done again may be refused again: the next commit waits, 10 ms at first, twice as long each further time up to
- * 10 s, and up to a quarter less, so that programs do not keep step. */
+/* The next commit waits: 10 ms after the first refusal, twice as long after each further one, at most 10 s. A random
+ * part of up to a quarter is taken off, so that programs that were refused together do not try again together. */
 static void hold_back(hd_engine *e, hd_status status) {
     uint64_t ns = e->refusals < 10 ? HOLD_FIRST_NS << e->refusals : HOLD_MAX_NS;
     if (!e->refusals++)
@@ -760,15 +776,16 @@ bool live_has_news(const hd_engine *e) {
     return e->changed.count || e->spent.count || !list_empty(&e->families) || away_has_news(e);
 }
 
-/* Making the group, and as large a one beside it, takes at least as long as a sync: what has walked is still to be
- * stored. */
+/* Whether making this group and another of its size takes at least as long as a sync: the time of its walks, and what
+ * storing its instances will take. */
 static bool is_worth_a_sync(const hd_engine *e) {
     if (e->changed.count < FLIGHT_GROUP) return false;
     uint64_t walked_ns = env_now_ns(e->env) - e->changed_ns;
     return (walked_ns + e->changed.count * e->store_ns) * 2 >= e->sync_ns;
 }
 
-/* Beside a commit that is under way: nothing that depends on it, and nothing that concerns more than one instance. */
+/* Whether a commit may be begun beside one that is under way: it has nothing that depends on the other, and nothing that
+ * concerns more than one instance. */
 static bool may_overlap(const hd_engine *e) {
     return e->waits < FLIGHTS && !e->late && !e->spent.count && !e->spoiled &&
            list_empty(&e->families) && !keep_must_count(e) && !away_has_news(e) &&
@@ -780,13 +797,14 @@ bool live_may_commit(const hd_engine *e) {
     return live_has_news(e) && (!e->waits || may_overlap(e));
 }
 
-/* In memory a commit takes no time that could be used. */
+/* A store in memory commits at once: there is no sync during which the next group could be made. */
 bool live_is_group(const hd_engine *e) {
     if (e->changed.count < FLIGHT_GROUP || e->rt->owns_memory) return false;
     return e->waits ? may_overlap(e) : is_worth_a_sync(e);
 }
 
-/* Whether the instance goes into this commit, while they are stored singly: families in one, others in one each. */
+/* Whether the instance goes into this commit. While instances are stored singly (engine.singly), all families share one
+ * commit, and every other instance has one of its own. */
 static bool is_taken(const hd_engine *e, const flight *f, const live *l, bool families) {
     if (!e->singly) return true;
     return families ? l->kin : !f->lives.count;
@@ -798,8 +816,8 @@ static bool has_families(const hd_engine *e) {
     return false;
 }
 
-/* All that has changed, in one transaction. Messages are forgotten here: a refusal of the commit makes the engine
- * look at the inbox again. `unfit`: an instance with a value that has no form in the store. */
+/* Writes all that has changed into one transaction. *unfit: the instance with a value that cannot be stored, because of
+ * which this fails. */
 static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
     hd_status status = remove_messages(tx, e->spent.items, e->spent.count);
     for (uint32_t i = 0; i < e->shard_count && e->spent.count && !status; i++)
@@ -824,7 +842,8 @@ static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
     return keep_write(e, tx, status);
 }
 
-/* What is lost begins anew, and may then be among the changed again: the list is taken first. */
+/* Instances that are lost are loaded again, which may put them into engine.changed once more: so the list is taken
+ * first. `kin_only`: only members of families are lost. */
 static void lose_changed(hd_engine *e, bool kin_only) {
     live_vec lost = e->changed;
     e->changed = (live_vec){ 0 };
@@ -848,13 +867,10 @@ static void lose_all(hd_engine *e, flight *f) {
     lose_changed(e, false);
 }
 
-/* Instances share commits: those that can be stored must not wait for ever because of one that cannot. */
+/* Instances share commits: the others must not wait for ever because of one that cannot be stored. */
 static void drop_unfit(live *l) {
-    live_vec *changed = &l->e->changed;
-    uint32_t i = 0;
-    (void)raise_catch(l->e->w);
-    while (changed->items[i] != l) i++;
-    vec_swap_remove(changed, i);
+    (void)raise_catch(l->e->w); /* of the encoder */
+    take_from(&l->e->changed, l);
     l->changed = false;
     drop(l, HD_KIND, "it has a value that cannot be stored, such as tuples nested too deep");
 }
@@ -913,7 +929,8 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
         away_lost(e);
         return unfit ? HD_OK : status;
     }
-    forget_messages(e, e->spent.items, e->spent.count);
+    forget_messages(e, e->spent.items,
+                    e->spent.count); /* if the commit is refused, the inbox is read again */
     vec_clear(&e->spent);
     away_written(e);
     uint32_t lives = f->lives.count;
