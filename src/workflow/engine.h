@@ -600,6 +600,8 @@ hd_status step_deliver(live *l);
 /* The action is run on this thread from now on. HD_NOMEM. */
 hd_status here_serve(hd_engine *e, const char *action);
 void here_close(hd_engine *e);
+/* An attempt at the step, with a pool for the values that the function makes. Both are borrowed. */
+hd_action here_attempt(const task_view *t, hd_pool *pool);
 /* Runs an action's function; false: it failed, and class_name and message are set. On any thread. */
 bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args);
 /* Sets class_name and message by the status that the function has returned, unless it has set them itself. */

@@ -1,7 +1,7 @@
-/* here.c -- the worker that runs actions on the runtime's thread, inside pump: for actions that are over at once.
+/* here.c -- the worker that runs actions on the runtime's thread, inside pump: for actions that return at once.
  *
- * It claims one step at a time, so that priorities decide. An action may itself pump (wait for another
- * instance): then this runs within itself, and the inner run uses a pool of its own. */
+ * The worker claims one step at a time, so that priorities decide which is next. An action may itself pump, to wait for
+ * another instance: then offer() is called within offer(), and the inner call opens a pool of its own. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -36,6 +36,14 @@ hd_status hd_action_raise(hd_action *a, const char *class_name, const char *form
     return HD_FAILED;
 }
 
+hd_action here_attempt(const task_view *t, hd_pool *pool) {
+    return (hd_action){ .id = t->id,
+                        .attempt = t->attempt,
+                        .pool = pool,
+                        .timeout_ms = t->timeout_ms,
+                        .heartbeat_ms = t->heartbeat_ms };
+}
+
 bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args) {
     a->result = hd_null();
     hd_status status = spec->fn(a, args, spec->ctx);
@@ -55,14 +63,10 @@ void here_blame(hd_action *a, hd_status status) {
 /* ---- the worker */
 
 static void run(hd_engine *e, const task_view *t, hd_pool *pool) {
-    const action_entry *known = engine_action(e, t->action);
-    hd_action_spec spec = known->spec; /* the function may register actions */
-    hd_action now = { .id = t->id,
-                      .attempt = t->attempt,
-                      .pool = pool,
-                      .timeout_ms = t->timeout_ms,
-                      .heartbeat_ms = t->heartbeat_ms };
-    hd_value args = hd_value_ref(t->args); /* the function may end its own instance */
+    /* A copy, and below a reference: the function may register actions, and may end its own instance. */
+    hd_action_spec spec = engine_action(e, t->action)->spec;
+    hd_action now = here_attempt(t, pool);
+    hd_value args = hd_value_ref(t->args);
     if (here_run(&spec, &now, args)) (void)task_complete(e, t->token, now.result);
     else (void)task_fail(e, t->token, now.class_name, now.message);
     hd_value_unref(args);
@@ -100,7 +104,7 @@ hd_status here_serve(hd_engine *e, const char *action) {
     if (!e->here) {
         struct here *h = env_new0(e->env, sizeof *h);
         if (!h || hd_pool_open(e->heap, &h->pool)) return env_free(e->env, h, sizeof *h), HD_NOMEM;
-        /* As deep as actions may pump within each other. */
+        /* Each action that pumps within another holds one claim more: the capacity bounds how deep that goes. */
         h->w = (worker){ .ops = &ops, .lines = &e->served, .capacity = 64 };
         worker_join(e, &h->w);
         e->here = h;

@@ -1,13 +1,13 @@
-/* later.c -- the worker whose attempts are ended by the program: its functions begin the work on the runtime's
- * thread, and what they begin goes on in the program's own loop.
+/* later.c -- the worker whose attempts the program ends: the function of an action begins the work on the runtime's
+ * thread, and the work goes on in the program's own event loop.
  *
- * The token is all that the program keeps, so nothing has to be freed when an attempt is revoked: what is said with
- * an old token is late (task.h). */
+ * The program keeps the token alone, so nothing has to be freed when the engine revokes an attempt: a call with the old
+ * token is late, and changes nothing (task.h). */
 #include "workflow/engine.h"
 
 #include "base/env.h"
 
-/* As many as a worker on the socket may hold. */
+/* Attempts at once: as many as a worker on the socket may hold. */
 #define LATER_MAX 10000
 
 struct later {
@@ -17,13 +17,9 @@ struct later {
 
 static void begin(hd_engine *e, const task_view *t, hd_pool *pool) {
     hd_action_spec spec = engine_action(e, t->action)->spec; /* the function may register actions */
-    hd_action attempt = { .id = t->id,
-                          .attempt = t->attempt,
-                          .pool = pool,
-                          .token = t->token,
-                          .timeout_ms = t->timeout_ms,
-                          .heartbeat_ms = t->heartbeat_ms };
+    hd_action attempt = here_attempt(t, pool);
     hd_value args = hd_value_ref(t->args); /* the function may end its own instance */
+    attempt.token = t->token;
     attempt.result = hd_null();
     hd_status status = spec.fn(&attempt, args, spec.ctx);
     if (status && status != HD_PENDING) here_blame(&attempt, status);
@@ -67,7 +63,7 @@ void later_close(hd_engine *e) {
     e->later = NULL;
 }
 
-/* ---- what the program says */
+/* ---- how the program ends an attempt */
 
 void hd_engine_set_revoked(hd_engine *e, hd_revoke_fn fn, void *ctx) {
     e->revoked = fn;

@@ -1,16 +1,17 @@
-/* line.c -- named queues: what is known of them, and what programs say about them.
+/* line.c -- named queues: their bounds, and the public functions that set and show them. In the code a named queue is a
+ * *line*; struct queue has the steps of one action in one line (task.h).
  *
- * "workflow-queue/<name>" says how many steps of a queue may be with workers at once, and whether it is paused. The
- * active engine hears of it. A queue that steps name and that has no such document has no bounds. Steps wait in
- * dispatch.c, by queue and action; a claim counts in its queue while a worker has it. The bound holds over all engines
- * of the space: share.c. */
+ * The document "workflow-queue/<name>" says how many steps of the queue workers may have at once, and whether the queue
+ * is paused. The active engine reads it when a step first names the queue, and when the document changes. A queue
+ * without a document has no bounds. Steps wait in dispatch.c, by queue and action; a step counts in its queue while a
+ * worker has it. The bound holds over all engines of the space: share.c. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
 
 bool line_name_is_good(const char *name) { return name && plan_name_is_good(name, strlen(name)); }
 
-/* ---- which there are */
+/* ---- the lines that steps have named */
 
 static line *find(const hd_engine *e, const char *name) {
     for (uint32_t i = 0; i < e->lines.count; i++)
@@ -24,6 +25,7 @@ static void read_line(line *l, hd_value doc) {
     l->paused = hd_value_as_bool(hd_value_at(doc, "paused"), false);
 }
 
+/* Reads the bounds anew. */
 static hd_status look(hd_engine *e, line *l) {
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
@@ -50,10 +52,10 @@ line *line_of(hd_engine *e, const char *name) {
 
 hd_status line_heard(hd_engine *e, const char *name) {
     line *l = line_name_is_good(name) ? find(e, name) : NULL;
-    hd_status status =
-        l ? look(e, l) : HD_OK; /* one that is not known is read when a step names it */
-    if (l && !status) task_heat_line(e, l);
-    if (l) share_touch(e, &l->share);
+    if (!l) return HD_OK; /* no step has named it: its document is read when one does */
+    hd_status status = look(e, l);
+    if (!status) task_heat_line(e, l);
+    share_touch(e, &l->share);
     return status;
 }
 
@@ -82,7 +84,7 @@ void line_fini(hd_engine *e) {
     vec_fini(e->env, &e->served);
 }
 
-/* ---- what programs say */
+/* ---- putting */
 
 typedef struct wish {
     const hd_queue *q;
@@ -152,8 +154,8 @@ static bool tell(const hd_listing *entry, void *ctx) {
     return !l->stopped;
 }
 
-/* Whether a program has put it. */
-static hd_status is_put(hd_engine *e, const char *name, bool *put) {
+/* *put: hd_queue_put has stored a document of the queue. */
+static hd_status find_put(hd_engine *e, const char *name, bool *put) {
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
@@ -170,8 +172,8 @@ hd_status hd_queue_list(hd_engine *e, hd_queue_fn fn, void *ctx) {
     hd_status status = hd_runtime_list(e->rt, e->space, LINE_KIND, LINE_PREFIX, tell, &l);
     for (uint32_t i = 0; i < e->lines.count && e->active && !status && !l.stopped; i++) {
         const char *name = e->lines.items[i]->name;
-        if (!*name) continue; /* that of steps that name none */
-        status = is_put(e, name, &put);
+        if (!*name) continue; /* the line of steps that name no queue */
+        status = find_put(e, name, &put);
         if (!status && !put) l.stopped = !fn(name, ctx);
     }
     return status;

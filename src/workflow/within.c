@@ -165,11 +165,7 @@ static void finish(hd_engine *e, hd_tx *tx, const task_view *t, hd_value result)
 static void run(hd_engine *e, const task_view *t, hd_pool *pool) {
     if (fail_refused(e, t)) return;
     hd_action_spec spec = engine_action(e, t->action)->spec;
-    hd_action now = { .id = t->id,
-                      .attempt = t->attempt,
-                      .pool = pool,
-                      .timeout_ms = t->timeout_ms,
-                      .heartbeat_ms = t->heartbeat_ms };
+    hd_action now = here_attempt(t, pool);
     hd_status status = engine_begin(e, &now.tx);
     if (status) {
         run_later(e, t, status);
