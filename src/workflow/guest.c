@@ -1,12 +1,12 @@
-/* guest.c -- steps of an engine in another process that are done here; away.c has the whole.
+/* guest.c -- steps of an engine in another process that this process does; away.c describes the whole.
  *
- * A guest is a step that has come through the store. The workers of this engine claim it as they claim steps of its
- * own (task_claim), and say what became of it with its token, which has a bit that others do not have. What they say
- * is posted with the next pump, and again if a commit has failed.
+ * A guest is a step that has come through the store, as an entry of a document. The workers of this engine claim it as
+ * they claim steps of its own (task_claim), and end it with its token, which has a bit that other tokens do not have.
+ * The outcome is posted to the other engine with the next pump, and again if the commit has failed.
  *
  *     entry appears --> WAITS --task_claim--> RUNS --task_complete, ...--> SAYS --commit--> SAID --> entry is gone
  *
- * An entry that is gone takes its guest with it, whatever its state. */
+ * When the other engine removes the entry, the guest ends, whatever its state. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -18,8 +18,8 @@
 
 #define GUEST_BIT  (UINT64_C(1) << 63) /* of a token */
 #define KEY_SIZE   40                  /* of an entry's name, with the NUL */
-#define HERE_ROOM  64  /* steps that the process has at once, of actions that are over at once */
-#define LATER_ROOM 256 /* and of those that the program ends later */
+#define HERE_ROOM  64  /* guests that the process offers to do at once, of actions with `here` */
+#define LATER_ROOM 256 /* and of actions with `later` */
 #define AGAIN_NS   UINT64_C(500000000) /* until an announcement that has failed is tried again */
 
 typedef struct guest {
@@ -32,20 +32,20 @@ typedef struct guest {
     enum { GUEST_WAITS, GUEST_RUNS, GUEST_SAYS, GUEST_SAID } state;
     worker *w;        /* that runs it; NULL: none */
     hd_value task;    /* the entry, owned */
-    hd_value message; /* what is to be said, owned; absent: nothing yet */
+    hd_value message; /* the outcome that is to be posted, owned; absent: the step is given back */
     bool asked;       /* a commit with the message has no verdict */
-    bool refused;     /* the store does not take the result: the message says so */
-    bool gone;        /* the entry is gone: the verdict frees it */
-    bool seen;        /* while the entries are looked at */
-    uint64_t beat_ns; /* no heartbeat is said before */
+    bool refused;     /* the store has refused the message: an exception is posted in its place */
+    bool gone;        /* the entry is gone: the verdict frees the guest */
+    bool seen;        /* guest_heard: its entry is still there */
+    uint64_t beat_ns; /* no heartbeat is posted before; monotonic clock */
 } guest;
 
 struct guests {
     list all;
     place_id announcement; /* referenced */
     place_id *tasks;       /* by shard; referenced; owned */
-    place_id single;       /* that of the time before there were several shards; 0: none */
-    bool announced;        /* as of `version` */
+    place_id single;       /* the document of steps while the space had one shard; 0: none */
+    bool announced;        /* the announcement is stored, with the actions of announced_version */
     uint32_t version, announced_version; /* of the actions */
     uint64_t again_ns;                   /* an announcement has failed: it is tried again then */
     uint64_t serial;
@@ -77,7 +77,7 @@ static void leave_worker(guest *g) {
     worker_hold(w, -1);
 }
 
-/* Its entry is gone, or the engine is closed. */
+/* The entry is gone. `orphan`: the engine is closed. If a commit has no verdict yet, that verdict frees the guest. */
 static void end_guest(guest *g, bool orphan) {
     worker *w = g->w;
     uint64_t token = g->token;
@@ -139,7 +139,7 @@ bool guest_concerns(const hd_engine *e, place_id doc) {
 }
 
 static void drop_unseen(hd_engine *e) {
-    for (bool any = true; any;) { /* a revocation may call the program */
+    for (bool any = true; any;) { /* a revocation may call the program, which may change the list */
         any = false;
         LIST_FOR (n, &e->guests->all) {
             guest *g = LIST_ENTRY(n, guest, link);
@@ -151,7 +151,7 @@ static void drop_unseen(hd_engine *e) {
     }
 }
 
-/* The engine that they were of is gone: this one runs the shard. */
+/* Drops guests of shards that this engine runs now: the engine that has written their entries no longer does. */
 static void drop_own(hd_engine *e) {
     LIST_FOR (n, &e->guests->all) {
         guest *g = LIST_ENTRY(n, guest, link);
@@ -173,7 +173,8 @@ static hd_status take_entries(hd_engine *e, hd_pool *pool, uint32_t shard_number
     return status;
 }
 
-/* Another process has removed the documents, since it took this one for dead: it announces itself again. */
+/* The documents have changed. If they are gone, another process took this one for dead: this one announces itself
+ * again. */
 hd_status guest_heard(hd_engine *e) {
     hd_pool *pool;
     struct guests *all = e->guests;
@@ -225,7 +226,7 @@ bool guest_claim(worker *w, task_view *out) {
     return true;
 }
 
-/* What is said of it is posted with the next pump; absent: it is given back. */
+/* The worker is done with the guest: the message is posted with the next pump. Absent: the step is given back. */
 static void say(guest *g, hd_value message) {
     leave_worker(g);
     g->state = GUEST_SAYS;
@@ -269,7 +270,7 @@ static hd_value addressed(const guest *g, hd_pool *pool, hd_value message) {
     return hd_object_set(pool, m, "token", hd_string(pool, g->key));
 }
 
-/* Nothing else to say: the step is given back. */
+/* The message that is posted. */
 static hd_value words_of(const guest *g, hd_pool *pool) {
     if (g->refused) {
         hd_value m = hd_object_set(pool, hd_object(), "verb", hd_string(pool, "outcome"));
@@ -281,6 +282,13 @@ static hd_value words_of(const guest *g, hd_pool *pool) {
     return hd_object_set(pool, hd_object(), "verb", hd_string(pool, "back"));
 }
 
+/* The message is posted again with the next pump. */
+static void post_again(guest *g, hd_status status) {
+    g->state = GUEST_SAYS;
+    g->refused = g->refused || status_is_for_good(status);
+    engine_starve(g->e, status);
+}
+
 static void verdict(hd_status status, void *ctx) {
     guest *g = ctx;
     assert(g->asked);
@@ -289,10 +297,7 @@ static void verdict(hd_status status, void *ctx) {
         free_guest(g);
         return;
     }
-    if (!status) return;
-    g->state = GUEST_SAYS;
-    g->refused = g->refused || status_is_for_good(status);
-    engine_starve(g->e, status);
+    if (status) post_again(g, status);
 }
 
 static void post_words(guest *g) {
@@ -306,17 +311,16 @@ static void post_words(guest *g) {
     }
     if (!status) return;
     g->asked = false;
-    g->state = GUEST_SAYS;
-    g->refused = g->refused || status_is_for_good(status);
-    engine_starve(g->e, status);
+    post_again(g, status);
 }
 
 static void ignore_verdict(hd_status status, void *ctx) {
-    (void)status; /* the next one counts */
+    (void)status; /* the next heartbeat counts */
     (void)ctx;
 }
 
-/* As often as it has to be said, and not much more: each is a commit. */
+/* Each heartbeat that is posted is a commit: so three are posted in the time after which the worker would count as
+ * lost, however often the action calls this. */
 hd_status guest_beat(hd_engine *e, uint64_t token) {
     guest *g = find_token(e, token);
     hd_pool *pool;
@@ -333,12 +337,21 @@ hd_status guest_beat(hd_engine *e, uint64_t token) {
 
 /* ---- announcing */
 
-static hd_value hand_record(const hd_engine *e, hd_pool *pool, int of, uint32_t room) {
+/* Which worker runs an action. */
+typedef enum hand_kind { HAND_HERE, HAND_POOL, HAND_LATER, HAND_WITHIN } hand_kind;
+
+static hand_kind hand_kind_of(const hd_action_spec *a) {
+    if (a->transaction) return HAND_WITHIN;
+    return a->later ? HAND_LATER : a->here ? HAND_HERE : HAND_POOL;
+}
+
+/* {"room": guests at once, "actions": those that this worker runs} */
+static hd_value hand_record(const hd_engine *e, hd_pool *pool, hand_kind which, uint32_t room) {
     hd_value actions = hd_array();
     for (uint32_t i = 0; i < e->actions.count; i++) {
         const hd_action_spec *a = &e->actions.items[i].spec;
-        int kind = a->transaction ? -1 : a->later ? 2 : a->here ? 0 : 1;
-        if (kind == of) actions = hd_array_append(pool, actions, hd_string(pool, a->name));
+        if (hand_kind_of(a) == which)
+            actions = hd_array_append(pool, actions, hd_string(pool, a->name));
     }
     hd_value r = hd_object_set(pool, hd_object(), "room", hd_int(pool, room));
     return hd_object_set(pool, r, "actions", actions);
@@ -349,9 +362,9 @@ static hd_value announcement_of(const hd_engine *e, hd_pool *pool) {
     hd_value serves_ = hd_array(), lines = hd_array();
     session_text(e->rt->r.session, session);
     lease_file(e->rt, file);
-    serves_ = hd_array_append(pool, serves_, hand_record(e, pool, 0, HERE_ROOM));
-    serves_ = hd_array_append(pool, serves_, hand_record(e, pool, 1, e->threads));
-    serves_ = hd_array_append(pool, serves_, hand_record(e, pool, 2, LATER_ROOM));
+    serves_ = hd_array_append(pool, serves_, hand_record(e, pool, HAND_HERE, HERE_ROOM));
+    serves_ = hd_array_append(pool, serves_, hand_record(e, pool, HAND_POOL, e->threads));
+    serves_ = hd_array_append(pool, serves_, hand_record(e, pool, HAND_LATER, LATER_ROOM));
     for (uint32_t i = 0; i < e->served.count; i++)
         lines = hd_array_append(pool, lines, hd_string(pool, e->served.items[i]));
     hd_value r = hd_object_set(pool, hd_object(), "session", hd_string(pool, session));
@@ -370,13 +383,15 @@ static bool has_actions(const hd_engine *e) {
     return false;
 }
 
-/* An engine that runs all of the space's instances does its steps itself. */
+/* Whether this process offers its actions to other engines. An engine that runs all shards does not: no other engine
+ * has steps. */
 static bool is_to_announce(const hd_engine *e) {
     return shard_count_running(e) < e->shard_count && !e->closing && has_actions(e) &&
            !e->rt->options.read_only && !e->rt->owns_memory;
 }
 
-/* Nothing is said while it is not known whether this engine will be the active one. */
+/* Whether nothing is to be announced or removed now: the store says what it should, a commit is under way, or it is not
+ * known yet whether this engine will run shards. `here`: as is_to_announce says. */
 static bool is_settled(const hd_engine *e, bool here) {
     const struct guests *all = e->guests;
     bool undecided = (shard_is_asked(e) || shard_shall_rise(e)) && !e->closing;
@@ -395,8 +410,8 @@ static hd_status open_guests(hd_engine *e) {
     all->tasks = away_documents(e, session);
     if (e->shard_count > 1) all->single = engine_document(e, TASKS_PREFIX, session);
     e->guests = all;
-    e->overheard =
-        true; /* an engine may have written steps before this one listened: shard_count has changed */
+    /* If the number of shards has changed, an engine may have written entries before this one listened. */
+    e->overheard = true;
     if (all->announcement && all->tasks) return inbox_listen(e);
     guest_fini(e);
     return HD_NOMEM;
@@ -410,7 +425,8 @@ static void announcement_verdict(hd_status status, void *ctx) {
     else if (status && e->guests) e->guests->announced = !e->guests->announced;
 }
 
-/* A document with steps is of the engine that runs the shard: it is made here, if there is none, and never changed. */
+/* The document for entries of one shard. The engine that runs the shard writes it; this one makes it if there is none,
+ * and never changes it. */
 static hd_status make_tasks(hd_tx *tx, hd_cell tasks) {
     hd_value there = hd_tx_get(tx, tasks);
     hd_status status = hd_value_status(there);
@@ -419,7 +435,8 @@ static hd_status make_tasks(hd_tx *tx, hd_cell tasks) {
     return status ? status : hd_tx_set_kind(tx, tasks, TASKS_KIND);
 }
 
-/* The engines that run the other shards remove their documents when they hear of it. */
+/* Removes the announcement, and the documents for entries of shards that run here. The engines of the other shards
+ * remove theirs when they hear that the announcement is gone. */
 static hd_status remove_announcement(hd_engine *e, hd_tx *tx) {
     hd_status status = hd_tx_remove(tx, (hd_cell){ e->guests->announcement });
     for (uint32_t i = 0; i < e->shard_count && !status; i++)

@@ -25,7 +25,7 @@
 #define NOTE_KIND "workflow.ended"
 #define NOTE_MAX  256 /* ends in one note */
 #define SLICE     64  /* instances that one transaction removes */
-#define SEGMENTS  64  /* of a journal that goes with one */
+#define SEGMENTS  64  /* segments of a journal that one transaction removes */
 #define NEVER     UINT64_MAX
 #define AGAIN_MS  1000 /* what could not be removed is tried again after that */
 #define AHEAD     64   /* notes that one listing finds */
@@ -90,7 +90,7 @@ static policy policy_of(const live *l) {
     return (policy){ l->e->keep_ms, l->e->keep_most };
 }
 
-/* What has stalled stays: it is to be looked at. */
+/* A stalled instance stays, so that people can look at it. */
 hd_status keep_note(live *l) {
     assert(instance_is_over(l->in));
     policy kept = policy_of(l);
@@ -157,7 +157,7 @@ hd_status keep_write(hd_engine *e, hd_tx *tx, hd_status status) {
     return status;
 }
 
-/* A commit was refused: its notes are not there. */
+/* A commit was refused, so its notes are not stored: the ends are counted anew. */
 void keep_lost(hd_engine *e) {
     for (uint32_t i = 0; i < e->shelves.count; i++) e->shelves.items[i]->counted = false;
 }
@@ -173,10 +173,11 @@ bool keep_must_count(const hd_engine *e) {
 
 typedef struct finding {
     hd_engine *e;
-    shelf *s; /* whose notes are found; NULL: is there any? */
-    uint64_t ends;
-    bool all; /* the ends are counted */
-    bool any, nomem;
+    shelf *s;      /* whose notes are listed; NULL: those of all workflows, until one is found */
+    uint64_t ends; /* in the notes that were found */
+    bool all;      /* go through all notes, to count the ends */
+    bool any;      /* a note was found */
+    bool nomem;
 } finding;
 
 static void note_name(finding *f, const char *id) {
@@ -185,7 +186,7 @@ static void note_name(finding *f, const char *id) {
     if (f->nomem) engine_free_text(f->e, name);
 }
 
-/* The last number of its name says how many ends a note has. */
+/* The last number in the name of a note is the number of its ends. */
 static bool note_found(const hd_listing *entry, void *ctx) {
     finding *f = ctx;
     const char *dash = strrchr(entry->id, '-');
@@ -195,6 +196,7 @@ static bool note_found(const hd_listing *entry, void *ctx) {
     return !f->nomem && (f->all || (f->s && f->s->notes.count < AHEAD));
 }
 
+/* Lists the notes; the names of the oldest are kept on the shelf. */
 static hd_status find_notes(finding *f) {
     char prefix[HD_INSTANCE_ID_SIZE + 64];
     hd_engine *e = f->e;
@@ -203,7 +205,7 @@ static hd_status find_notes(finding *f) {
     if (s) forget_notes(e, s);
     hd_status status = hd_runtime_list(e->rt, e->space, NOTE_KIND, prefix, note_found, f);
     if (!status && f->nomem) status = HD_NOMEM;
-    for (uint32_t i = 0; s && i < s->notes.count / 2; i++) {
+    for (uint32_t i = 0; s && i < s->notes.count / 2; i++) { /* the oldest becomes the last */
         char **a = &s->notes.items[i], **b = &s->notes.items[s->notes.count - 1 - i], *kept = *a;
         *a = *b;
         *b = kept;
@@ -219,9 +221,9 @@ typedef struct sweep {
     hd_tx *tx;
     uint64_t now_ms;
     uint64_t excess; /* ends beyond what is kept */
-    hd_value left;   /* of the note */
+    hd_value left;   /* ends that stay in the note */
     uint64_t removed;
-    uint64_t stuck; /* that cannot be removed yet */
+    uint64_t stuck; /* ends that cannot be removed yet */
     uint64_t cut;   /* instances whose journal is shorter now */
 } sweep;
 
@@ -237,7 +239,7 @@ static void leave(sweep *w, hd_value end) {
     w->left = hd_array_append(hd_tx_pool(w->tx), w->left, end);
 }
 
-/* The end is stored, and the engine has not heard of that yet. */
+/* Whether the end of the instance is stored, but the engine has not heard the verdict yet. */
 static bool is_ending(const hd_engine *e, const char *id) {
     const live *l = live_find(e, id);
     return l && (!l->in || instance_is_over(l->in));
@@ -276,7 +278,7 @@ static void prepare_loads(hd_engine *e, const sweep *w, hd_value first) {
     if (costly && a->ops->expect_loads) a->ops->expect_loads(a);
 }
 
-/* Nothing of the note was due, or could be removed. */
+/* Nothing of the note was due, or could be removed: sets when to look again. */
 static void rest(sweep *w, hd_value first) {
     uint64_t due = due_at(first);
     if (w->stuck || !hd_value_exists(first)) w->s->due_ms = w->now_ms + AGAIN_MS;
@@ -294,7 +296,8 @@ static hd_status sweep_note(hd_engine *e, sweep *w, hd_value ends) {
     return status ? status : hd_value_status(w->left);
 }
 
-/* What is left has a name that says how many there are, at the same place in the order. */
+/* Replaces the note by one with the ends that are left. Its name ends with their number, and has the same place in the
+ * order. */
 static hd_status shorten(hd_engine *e, sweep *w, place_id doc) {
     char next[HD_INSTANCE_ID_SIZE + 64];
     size_t left = hd_value_count(w->left);
@@ -309,7 +312,7 @@ static hd_status shorten(hd_engine *e, sweep *w, place_id doc) {
     return set_note(e, w->tx, next, w->left);
 }
 
-/* In a pump. Refused: something in it has been changed meanwhile. */
+/* Called in a pump. If the commit is refused, another one has changed something that it removes. */
 static void verdict(hd_status status, void *ctx) {
     hd_engine *e = ctx;
     shelf *s = e->swept;
@@ -351,7 +354,6 @@ static hd_status sweep_doc(hd_engine *e, sweep *w, place_id doc) {
     return status;
 }
 
-/* The oldest note. */
 static hd_status sweep_oldest(hd_engine *e, shelf *s, uint64_t now) {
     finding f = { .e = e, .s = s };
     sweep w = { .s = s, .now_ms = now, .left = hd_array() };
@@ -369,7 +371,7 @@ static hd_status sweep_oldest(hd_engine *e, shelf *s, uint64_t now) {
 
 /* ---- work */
 
-/* Notes of a commit under way are not found: the shelf is counted when there is none. */
+/* A listing does not find the notes of a commit under way: a shelf is counted only while none is. */
 static bool may_look(const hd_engine *e, const shelf *s) {
     return !s->most || s->counted || !e->waits;
 }
@@ -408,7 +410,7 @@ bool keep_work(hd_engine *e) {
     return any;
 }
 
-/* Of those that are due: whether one can be looked at now, and not only when a commit has its verdict. */
+/* Whether a shelf that is due can be looked at now, and does not wait for the verdict of a commit. */
 static bool may_look_at_any(const hd_engine *e, uint64_t now) {
     for (uint32_t i = 0; i < e->shelves.count; i++)
         if (e->shelves.items[i]->due_ms <= now && may_look(e, e->shelves.items[i])) return true;
@@ -444,7 +446,7 @@ hd_status keep_recover(hd_engine *e) {
     return status;
 }
 
-/* How many are kept is what the workflow says now. */
+/* Another engine has written a note of the workflow. How many ends are kept is what the workflow says now. */
 hd_status keep_heard(hd_engine *e, const char *name) {
     char workflow[HD_INSTANCE_ID_SIZE];
     plan *p = NULL;

@@ -399,9 +399,9 @@ hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
     return HD_OK;
 }
 
-/* Drops what the instance has done since it was stored, and loads it again. A child that is not stored is freed instead:
- * its inputs come from a walk of its parent that may be lost, too, and the parent's next walk begins it again if it
- * comes to the CHILD. */
+/* Drops what the instance has done since it was stored, and loads it again. A child that is not stored is freed
+ * instead: its inputs come from a walk of its parent that may be lost, too, and the parent's next walk begins it again
+ * if it comes to the CHILD. */
 void live_lost(live *l) {
     if (l->kin) l->e->spoiled = true;
     if (hd_value_exists(hd_value_at(l->record, "parent"))) {
@@ -784,8 +784,8 @@ static bool is_worth_a_sync(const hd_engine *e) {
     return (walked_ns + e->changed.count * e->store_ns) * 2 >= e->sync_ns;
 }
 
-/* Whether a commit may be begun beside one that is under way: it has nothing that depends on the other, and nothing that
- * concerns more than one instance. */
+/* Whether a commit may be begun beside one that is under way: it has nothing that depends on the other, and nothing
+ * that concerns more than one instance. */
 static bool may_overlap(const hd_engine *e) {
     return e->waits < FLIGHTS && !e->late && !e->spent.count && !e->spoiled &&
            list_empty(&e->families) && !keep_must_count(e) && !away_has_news(e) &&

@@ -23,7 +23,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LOOK_NS  UINT64_C(1000000000) /* how often an engine that waits asks whether others live */
+#define LOOK_NS  UINT64_C(1000000000) /* how often an engine that waits asks which others live */
 #define YIELD_NS UINT64_C(100000000)  /* how long slots that were given away are not taken back */
 #define RETRY_NS UINT64_C(10000000)   /* the document could not be read or written */
 
@@ -129,7 +129,7 @@ static bool wants_in(hd_value entry) {
     return hd_value_as_bool(hd_value_at(entry, "wants"), false);
 }
 
-/* `check`: asks which of the others live, and leaves out those that do not. */
+/* Reads the document's entries. `check`: leaves out those of engines that have ended; *out says so (left). */
 static hd_status read_parties(hd_engine *e, hd_pool *pool, hd_value doc, bool check, parties *out) {
     char ours[SESSION_TEXT];
     session_text(e->rt->r.session, ours);
@@ -211,9 +211,8 @@ static void note_verdict(hd_engine *e, share *s, const share_ask *a, hd_status s
 }
 
 static void told(hd_status status, void *ctx) {
-    share_ask *a = ctx;
+    share_ask *a = ctx, said = *a;
     hd_engine *e = a->e;
-    share_ask said = *a;
     env_free(e->env, a, sizeof *a);
     assert(e->share_asks);
     e->share_asks--;
@@ -221,7 +220,8 @@ static void told(hd_status status, void *ctx) {
     else if (said.s) note_verdict(e, said.s, &said, status);
 }
 
-/* From here on no step uses the slots that the commit gives away. The transaction is ended in any case. */
+/* Writes and commits what `wish` says. From here on no step uses the slots that the commit gives away. The transaction
+ * is committed or aborted in any case. */
 static hd_status ask(hd_engine *e, hd_tx *tx, share *s, const parties *p, share_ask wish) {
     share_ask *a = env_new_copy(e->env, &wish, sizeof wish);
     hd_status status = a ? write_doc(e, tx, s, p, a) : HD_NOMEM;
@@ -246,6 +246,7 @@ static bool is_content(const share *s, need n) {
     return wanted(n) == s->slots && !s->giving && !s->wants && !s->heard;
 }
 
+/* Compares what the document says with what the steps need, and commits the difference. */
 static hd_status tend_in(hd_engine *e, hd_tx *tx, share *s, bool check) {
     parties p;
     hd_value doc = hd_tx_get(tx, (hd_cell){ s->doc });
@@ -335,8 +336,8 @@ static void touch_all(hd_engine *e) {
     for (uint32_t i = 0; i < e->limits.count; i++) share_touch(e, &e->limits.items[i]->share);
 }
 
-/* A commit is refused if another engine was faster: then it is made again. If none succeeds, the others find out that
- * this engine does not live. */
+/* The commit that gives the slots back is refused if another engine was faster: then it is made again. If none
+ * succeeds, the other engines take the slots when they find that this process has ended. */
 void share_leave(hd_engine *e) {
     enum { TIMES = 10 };
     for (int i = 0; i < TIMES && !e->rt->open; i++) {

@@ -205,8 +205,8 @@ static hd_status write_keyed(hd_tx *tx, void *ctx) {
     const keyed_start *k = ctx;
     tx->class = HD_COMMIT_EVENT;
     hd_status status = write_record(tx, (hd_cell){ k->doc }, k->record, true);
-    /* A commit of this runtime that has no verdict yet has written the document. The store may still refuse it, and then
-     * the instance does not exist: HD_BUSY waits for that verdict. */
+    /* A commit of this runtime that has no verdict yet has written the document. The store may still refuse it, and
+     * then the instance does not exist: HD_BUSY waits for that verdict. */
     return status == HD_EXISTS && replica_top(&k->rt->r, k->doc) ? HD_BUSY : status;
 }
 
