@@ -1,12 +1,12 @@
-/* inbox.c -- what other processes ask the active engine for.
+/* inbox.c -- requests to the active engine, which are documents.
  *
- * They ask by documents: "workflow/<name>/<key>" with the status "queued" is a start, and "workflow-inbox/..." a
- * message to an instance. A listener notes the documents that others write; the next pump acts on them. What a
- * message does to its instance and the removal of the message are one commit, so that it happens once. The names of
- * messages rise with time: after a restart they are read in the order in which they were left.
+ * "workflow/<name>/<key>" with the status "queued" is a start, and "workflow-inbox/..." a message to an instance. A
+ * listener notes the documents that other runtimes write; the next pump acts on them. The effect of a message on its
+ * instance and the removal of the message are one commit, so that it has its effect once. The names of messages rise
+ * with time: after a restart they are read in the order in which they were left.
  *
- * The program of this runtime may ask by documents, too, in a commit of its own. The engine acts on those when the
- * commit has its verdict: what a refused commit asked for does not happen. */
+ * The program of this runtime may write such documents, too, in a commit of its own. The engine acts on them when the
+ * commit has its verdict: a request in a commit that was refused has no effect. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -56,7 +56,7 @@ hd_status inbox_listen(hd_engine *e) {
 
 /* ---- acting */
 
-/* What could not be read or done is tried again soon. HD_OK: it was done. */
+/* If something could not be read or done, the inbox is read again soon. HD_OK: nothing is to be done. */
 static void look_again_if(hd_engine *e, hd_status status) {
     if (!status) return;
     e->overheard = true;
@@ -89,7 +89,7 @@ static bool keep_message(hd_engine *e, live *l, place_id doc) {
     return kept;
 }
 
-/* It had no effect: it is looked at again. */
+/* The message had no effect, for lack of memory: it stays in the inbox, which is read again. */
 static void drop_message(hd_engine *e, live *l, place_id doc) {
     look_again_if(e, HD_NOMEM);
     for (uint32_t i = 0; l && i < l->messages.count; i++) {
@@ -100,8 +100,8 @@ static void drop_message(hd_engine *e, live *l, place_id doc) {
     }
 }
 
-/* The instance that a message is for; NULL: it is over, or there is none. An engine that has just got a shard may come
- * to a message before it has come to the queued start of the message's instance: so the instance is taken up here. */
+/* The instance that a message is for; *out NULL: it is over, or does not exist. An engine that has just got a shard may
+ * come to a message before it comes to the queued start of the instance: so this takes the instance up. */
 static hd_status find_receiver(hd_engine *e, const char *to, live **out) {
     hd_status status = HD_OK;
     if (!live_find(e, to)) status = live_take_up(e, to);
@@ -113,7 +113,7 @@ static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
     hd_value message = hd_read(e->rt, pool, (hd_cell){ doc });
     const char *to = hd_value_as_text(hd_value_at(message, "to"), "");
     live *l = live_find(e, to);
-    look_again_if(e, hd_value_status(message)); /* it is there: read it again */
+    look_again_if(e, hd_value_status(message)); /* it could not be read, but is there */
     if (!hd_value_exists(message) || !shard_runs(e, to) || is_in_hand(e, l, doc)) return;
     hd_status found = find_receiver(e, to, &l);
     look_again_if(e, found);
@@ -131,7 +131,7 @@ static void act_on_message(hd_engine *e, hd_pool *pool, place_id doc) {
         live_changed(l); /* the removal is stored in any case */
 }
 
-/* HD_IO, ...: it could not be read, and is to be looked at again. */
+/* HD_IO, ...: the document could not be read; it is to be looked at again. */
 static hd_status act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
     const char *id = name_of(e, doc) + strlen(INSTANCE_PREFIX);
     hd_value v = hd_read(e->rt, pool, (hd_cell){ doc });
@@ -152,7 +152,7 @@ static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     const char *name = name_of(e, doc);
     if (has_prefix(name, INSTANCE_PREFIX)) return act_on_instance(e, pool, doc);
     if (has_prefix(name, INBOX_PREFIX)) {
-        /* Where the inbox is to be read again, that finds this message too, behind those that came before it. */
+        /* If the whole inbox is to be read again, this message is acted on then, after those that came before it. */
         if (e->active && !e->overheard) act_on_message(e, pool, doc);
     } else if (guest_concerns(e, doc)) {
         look_again_if(e, guest_heard(e));
@@ -191,7 +191,8 @@ bool inbox_has_work(const hd_engine *e) {
            (e->undecided && replica_has_decided(&e->rt->r, e->undecided_seq));
 }
 
-/* The whole inbox is about to be read: each message that is stored has its place in it. */
+/* The whole inbox is about to be read, which notes every stored message in its order: the messages that were heard are
+ * forgotten, except those whose commit has no verdict. */
 static void forget_heard_messages(hd_engine *e) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) {
@@ -203,7 +204,7 @@ static void forget_heard_messages(hd_engine *e) {
     e->heard.count = kept;
 }
 
-/* False: it stays among those that were heard. */
+/* False: the document stays in engine.heard. */
 static bool try_to_act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     uint64_t seq = undecided(e, doc);
     if (seq) {
@@ -239,7 +240,7 @@ void inbox_work(hd_engine *e) {
     hd_pool_close(pool);
 }
 
-/* ---- what came before */
+/* ---- documents that were written before this engine listened */
 
 typedef struct found {
     hd_engine *e;

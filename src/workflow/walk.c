@@ -58,8 +58,8 @@ static bool give_up(instance *in, const strand *s) {
     return true;
 }
 
-/* The strand that runs goes on until it waits, then the first in the list that another strand has not ended. False: all
- * wait. */
+/* Sets in->runs: the strand that runs goes on until it waits; then it is the turn of the first strand in the list that
+ * has not ended meanwhile. False: every strand waits. */
 static bool find_next(instance *in) {
     while (!in->runs || in->runs->state != STRAND_WALKING) {
         if (in->walked == in->walking.count) return false;
@@ -109,7 +109,7 @@ static hd_status walk(instance *in, bool ok) {
 
 /* ---- values */
 
-/* Evaluates in the strand's variables. OUTCOME_RAISED has been handled: the strand is elsewhere, and *ok
+/* Evaluates in the strand's variables. OUTCOME_RAISED: unwind() has moved the strand to a handler, or ended it; *ok
  * says whether that worked. */
 static outcome eval(strand *s, code *c, ev *out, bool *ok) {
     assert(c && s->state != STRAND_ENDED && !s->a->ended);
@@ -119,7 +119,8 @@ static outcome eval(strand *s, code *c, ev *out, bool *ok) {
     return o;
 }
 
-/* Gives a result to its target. *raised: that has raised an exception, and the strand is elsewhere. */
+/* Assigns a result to its target. *raised: the assignment has raised an exception, and unwind() has moved the strand to
+ * a handler, or ended it. */
 static bool bind(strand *s, const plan_target *t, ev value, bool *raised) {
     assert(!s->a->ended && s->state != STRAND_ENDED);
     bool ok = true;
@@ -285,7 +286,7 @@ static turn loop_element(world *w, const loop_state *l, ev *out) {
     return ev_failed(*out) ? TURN_RAISED : TURN_NEXT;
 }
 
-/* CONTINUE or BREAK. Nothing of the body is reset: its state is kept by visit. */
+/* The strand goes along CONTINUE or BREAK. Nothing of the body is reset: its state is kept by visit. */
 static bool loop_decide(strand *s, loop_state *l, turn t, ev element) {
     assert(l && l->node == s->node && !l->ended);
     bool raised;
@@ -372,7 +373,8 @@ static bool enter_nested(strand *s, uint32_t *nested) {
     return ok;
 }
 
-/* The branch stands at the end of the list, unless it is code of the strand itself. */
+/* Puts the branch at the end of the list. With plan_node.here the first branch is code of the strand itself: it runs on
+ * now, and is not in the list. */
 static bool enter_branch(fan *f, strand *s, uint32_t edge, uint32_t *nested) {
     instance *in = s->in;
     strand *before = in->runs;
@@ -417,9 +419,9 @@ hd_status walk_bind_element(fan *f, activation *a) {
     return HD_OK;
 }
 
-/* Begins as many as may be open at once; if all have ended, the fan-out has. A branch whose element does not fit its
- * target ends while it is begun, and comes here again: the call that began it goes on with the next, so that the
- * stack stays flat. */
+/* Begins as many branches as may be open at once; if all have ended, the fan-out is over. A branch whose element does
+ * not fit its target ends while it is begun, and its end calls this function again: that call returns at once
+ * (fan.beginning), and the outer one goes on with the next branch, so that the stack stays flat. */
 static bool fan_go_on(fan *f) {
     assert(!f->ended && f->done <= f->begun && f->begun <= f->total);
     uint32_t window = fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
@@ -465,8 +467,7 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     return fan_go_on(f);
 }
 
-/* What the branch has given or raised. A branch that was not begun before the fan was cancelled has none, and counts as
- * cancelled. */
+/* The branch's result or exception. A branch that was not begun before the fan was cancelled counts as cancelled. */
 static ev fan_result(const fan *f, uint32_t index) {
     world *w = f->a->in->w;
     const dict_entry *e = dict_find(w, f->results.dict, ev_int(index));
@@ -503,7 +504,7 @@ static ev fan_group(fan *f) {
     return ev_failed(args) ? args : exc_new(w, CLASS_ExceptionGroup, args);
 }
 
-/* What the branches as a whole raise; EV_UNBOUND: nothing. */
+/* The exception that the BARRIER raises; EV_UNBOUND: none. */
 static ev fan_raises(fan *f) {
     assert(f->waiter && f->done == f->begun);
     world *w = f->a->in->w;
@@ -549,8 +550,8 @@ static bool fan_over(fan *f) {
     return finish(s, all);
 }
 
-/* What the end of a branch brings about. If the branch was code of the waiting strand itself (plan_node.here), that
- * strand runs on in its place. */
+/* A branch has ended: other branches are cancelled or begun, or the fan-out is over. If the branch was code of the
+ * waiting strand itself (plan_node.here), that strand runs on in its place. */
 static bool branch_over(strand *s) {
     fan *f = s->a->fan;
     uint32_t index = s->a->index;
@@ -565,15 +566,16 @@ static bool branch_over(strand *s) {
     return f->ended || fan_go_on(f);
 }
 
-/* asyncio.gather asks a task whether it was cancelled, and not for its exception: CancelledError(''). */
+/* The exception as asyncio.gather(return_exceptions=True) gives it: for a task that was cancelled it makes a new
+ * CancelledError(''). */
 static ev settled_result(world *w, ev exception) {
     if (!is_cancelled_error(w, exception)) return exception;
     ev args = tuple_of(w, &w->empty_str, 1);
     return ev_failed(args) ? args : exc_new(w, CLASS_CancelledError, args);
 }
 
-/* As asyncio's loop calls what waits for a task when the tasks that are ready have run, the strand goes to the end of
- * the list: a branch that fails before it waits does not keep the others from beginning. */
+/* The strand goes to the BARRIER, at the end of the list: asyncio's loop, too, runs the tasks that are ready before it
+ * wakes what waits for a task. So a branch that fails before it waits does not keep the others from beginning. */
 bool walk_branch_over(strand *s, ev result, bool failed) {
     fan *f = s->a->fan;
     assert(f && !f->ended && !s->waits_for);
@@ -680,8 +682,8 @@ static bool run_action(strand *s, const plan_node *n) {
     return true;
 }
 
-/* Seconds as a time to wait until; false: no number, and the exception is raised. That of a SLEEP is asyncio.sleep's,
- * which compares the seconds with 0. */
+/* The wall-clock time at which a wait of so many seconds ends. *raised: `v` is no number. For a SLEEP the exception is
+ * that of asyncio.sleep, which compares the seconds with 0. */
 static bool due_of(strand *s, ev v, bool until, bool *raised, uint64_t *due) {
     bool sleeps = strand_node(s)->kind == NODE_SLEEP && !until;
     v = ev_bare(v);
@@ -804,7 +806,7 @@ static bool run_node(strand *s) {
     case NODE_RETURN: return run_return(s, n);
     default: break;
     }
-    assert(false); /* strands are led around BARRIER and HANDLER */
+    assert(false); /* BARRIER: branch_over(); HANDLER: unwind() */
     return false;
 }
 
@@ -836,7 +838,7 @@ static void end_step(strand *s) {
     assert(s->state > STRAND_WALKING && s->state < STRAND_FAN);
     assert(!s->token && !s->child);
     list_discard(&s->want);
-    s->attempt = 1; /* the nodes behind it have none */
+    s->attempt = 1; /* the nodes that follow have no attempts */
     s->lost = 0;
     s->due_ms = 0;
     strand_mark(s);
