@@ -83,8 +83,8 @@ static hd_status expect_batch(writer *w, expectation *e, const batch *given) {
     return status;
 }
 
-/* Before the first document of a group is looked up: the backend is told of everything that judging will look up. Most
- * groups need nothing, and are not read for it. */
+/* Tells the backend of all documents that judging the group will look up, before the first one is. Most groups look up
+ * none: they do not come here, and are not decoded for it. */
 static hd_status expect_all(writer *w) {
     expectation e = { 0 };
     hd_status status = HD_OK;
@@ -104,8 +104,8 @@ static uint64_t highest_seq(const writer *w, uint32_t space) {
     return space < w->undo.seqs.count ? w->undo.seqs.items[space] : 0;
 }
 
-/* What the file says of it. Its row tells the last change before the checkpoint; touches above the
- * space's floor are all there. */
+/* Reads the document's head row into its head. The row has the last change before the checkpoint; of later changes the
+ * head has all touches above the space's floor. */
 static hd_status look_up(writer *w, uint32_t index) {
     assert(index < w->heads.heads.count);
     hd_status status = expect_all(w);
@@ -148,8 +148,8 @@ static hd_status fetch_claims(writer *w, const submission *s) {
     return status;
 }
 
-/* The rows of this very batch are not in the log yet: what they did to the document is folded from
- * their fragments. */
+/* Applies to the value what the commits that this attempt has admitted do to the document: their row is not in the log
+ * yet. */
 static hd_status fold_batch(writer *w, const doc_name *name, hd_value *value) {
     if (!w->admitted) return HD_OK;
     json_buffer text;
@@ -177,7 +177,8 @@ static hd_status fold_batch(writer *w, const doc_name *name, hd_value *value) {
     return status;
 }
 
-/* The tail names the row under way as well, which is not to be read yet. */
+/* The document's value after all commits that were admitted so far. Rows up to w->row are read from the store: the tail
+ * also names the row under way, which is not there yet. */
 static hd_status current_value(writer *w, const doc_name *name, hd_value *out) {
     assert(w->store->ops->in_transaction(w->store));
     uint64_t seq;
@@ -318,7 +319,8 @@ static hd_status accept(writer *w, outcome *o, const candidate *work) {
     return status ? status : tell_accepted(w, o, work);
 }
 
-/* What it claims or compares is damaged in the file, and trying again would not help. */
+/* Refuses a commit with HD_CORRUPT: a document that it claims or compares is damaged in the store, and trying again
+ * would not help. */
 static hd_status refuse_on_damage(writer *w, outcome *o, const candidate *work) {
     assert(work->sub.local_seq);
     hd_error error;
@@ -354,7 +356,7 @@ static bool is_row_full(const writer *w, const candidate *work) {
     return w->admitted && w->commits.length + work->fragment_length > most;
 }
 
-/* From `at` on; the batch itself is consumed only when its row is stored. */
+/* Judges the batch from `at` on. It is consumed only when its row is stored (attempt_stored). */
 static hd_status judge_batch(writer *w, outcome *o, batch *given, bool *full) {
     assert(given->at <= given->bytes.length);
     batch b = *given;
@@ -432,7 +434,7 @@ static uint64_t first_undecided(writer *w, hd_status *status) {
     return work.sub.local_seq;
 }
 
-/* Sets o->row if there is something to tell without writing. */
+/* Verdicts on commits that an earlier attempt has stored although it seemed to fail. Sets o->row if there are any. */
 static hd_status recover(writer *w, outcome *o) {
     hd_status status = HD_OK;
     uint64_t last = w->recovered.count ? vec_last(&w->recovered).local_seq : 0;
@@ -442,7 +444,8 @@ static hd_status recover(writer *w, outcome *o) {
     return status;
 }
 
-/* The commits of the attempt may be stored or not: telling either could be wrong, and so would be trying again. */
+/* It cannot be known whether the commits of the earlier attempt are stored: either verdict could be wrong, and judging
+ * them again could store them twice. */
 static hd_status give_up_doubted(writer *w, outcome *o) {
     assert(w->doubt && w->doubt <= w->checkpoint);
     env_log(
@@ -494,7 +497,7 @@ static bool takes_position(writer *w) {
     return due;
 }
 
-/* Judged and stored, but for the COMMIT. */
+/* The attempt within its transaction: judges, appends the row and commits. */
 static hd_status attempt_inside(writer *w, outcome *o) {
     log_store *s = w->store;
     assert(s->ops->in_transaction(s));

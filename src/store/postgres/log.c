@@ -56,17 +56,12 @@ static hd_status tell_texts(conn *c, const PGresult *r, log_text_fn fn, void *ct
         log_text text = { .row = (uint64_t)number_at(c, r, i, 0),
                           .hash = (uint64_t)number_at(c, r, i, 1),
                           .body = text_at(c, r, i, 2) };
-        if (text.row <= *last) return HD_CORRUPT; /* a table that is not ours: it would never end */
+        if (text.row <= *last)
+            return HD_CORRUPT; /* not a log of ours: reading it might never end */
         *last = text.row;
         status = fn(ctx, &text, stop);
     }
     return status;
-}
-
-/* A transaction that reads the log needs the numbers as well: they come in the same round trip. */
-static hd_status send_numbers(pg_store *s) {
-    bool wanted = !s->numbers_known && s->conn.mode != CONN_FREE;
-    return wanted ? conn_send(&s->conn, PG_NUMBERS, NULL) : HD_OK;
 }
 
 static void take_numbers(pg_store *s, const PGresult *r) {
@@ -81,7 +76,8 @@ static void take_numbers(pg_store *s, const PGresult *r) {
     s->numbers_known = true;
 }
 
-/* The winners that the last append has told of, if they are the rows after `after`. */
+/* The rows that came with the refusal of the last append, if they are those after `after`; else NULL. The numbers that
+ * came with them are kept for pg_get_number. */
 static PGresult *take_winners(pg_store *s, uint64_t after) {
     PGresult *r = after == s->winners_after ? s->winners : NULL;
     if (r) s->winners = NULL;
@@ -100,13 +96,14 @@ static bool is_full_portion(const conn *c, const PGresult *r, int most) {
     return rows >= most || bytes >= PG_LOG_BYTES;
 }
 
-/* Asks for one portion; NULL: *status says why there is none. */
+/* Asks for one portion; NULL: *status says why there is none. A transaction that reads the log needs the numbers as
+ * well: they are asked for in the same round trip. */
 static PGresult *ask_for_portion(pg_store *s, uint64_t after, hd_status *status) {
     conn *c = &s->conn;
     conn_args a = { 0 };
     bool numbers = !s->numbers_known && c->mode != CONN_FREE;
     args_number(&a, (int64_t)after);
-    *status = send_numbers(s);
+    *status = numbers ? conn_send(c, PG_NUMBERS, NULL) : HD_OK;
     if (!*status) *status = conn_ask(c, PG_LOG_AFTER, &a);
     if (*status) return NULL;
     PGresult *r = conn_take(c);
@@ -114,7 +111,7 @@ static PGresult *ask_for_portion(pg_store *s, uint64_t after, hd_status *status)
     return r;
 }
 
-/* One portion; *more: there may be another. */
+/* Reads one portion: the winners' rows if they are at hand, else rows from the server. *more: there may be another. */
 static hd_status read_portion(pg_store *s, uint64_t *after, log_text_fn fn, void *ctx, bool *more) {
     conn *c = &s->conn;
     hd_status status = HD_OK;
@@ -182,7 +179,8 @@ hd_status pg_delete_rows(log_store *s, uint64_t row) {
 
 /* ---- meta --------------------------------------------------------------------------------- */
 
-/* What a transaction has read holds until its end, since it reads one snapshot. */
+/* Within a transaction the numbers are read once, since it sees one snapshot. Numbers that came with winners' rows are
+ * told first, each once. */
 hd_status pg_get_number(log_store *s, log_number which, uint64_t *out) {
     pg_store *mine = pg_of(s);
     conn *c = &mine->conn;

@@ -40,8 +40,9 @@ typedef struct pg_store {
      * attempt to append takes them; whatever else comes first drops them. NULL: none. */
     PGresult *winners;
     uint64_t winners_after; /* the row before them */
-    /* Numbers that came with winners that were taken. They are of no snapshot, so each is told once, to the writer that
-     * follows these rows; whoever asks again learns the store anew, and asks the server. */
+    /* Numbers that came with winners that were taken. They are of no snapshot, so pg_get_number returns each once, to
+     * the writer that follows these rows. A second call comes from a writer that learns the store anew: it asks the
+     * server. */
     struct {
         bool left, there;
         uint64_t number;
