@@ -160,8 +160,9 @@ class _Rewriter(ast.NodeTransformer):
         return found if isinstance(found, type) and issubclass(found, enum.Enum) else None
 
     def _many(self, node: ast.expr, operation: str = "list") -> ast.expr:
-        """What a loop goes through: the members of an enum are known now. "elements": other arguments come first, and
-        the function complains about what cannot be iterated over."""
+        """The expression that a loop iterates over. The members of an enum are known when it is compiled. "elements": it is an
+        argument of a function, which raises the TypeError for what cannot be iterated over when the other arguments have
+        been evaluated."""
         listed = self._is_enum_class(node)
         if listed is not None:
             return ast.copy_location(ast.Constant(tuple(listed)), node)

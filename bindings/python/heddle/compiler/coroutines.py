@@ -65,8 +65,8 @@ class Sites:
         return len(self.writes) - 1
 
     def function(self, source: Source, at: ast.AST, has_self: bool) -> dict[str, Form]:
-        """The function that awaits a call, whichever it is; its callers give nothing else (is_call). What is done already has
-        a result; what was awaited once cannot be awaited again."""
+        """The function that awaits any kind of call; it is given nothing else (is_call). If the call is done already, it
+        returns its result; a call that was awaited before cannot be awaited again."""
         graph = Graph(source)
         graph.add("ENTRY", at, "entry")
         state = ["attr", CALL, "state"]

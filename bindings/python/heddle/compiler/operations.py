@@ -77,7 +77,7 @@ class PythonOp(ast.expr):
     operation: str
     type: Any
     owners: tuple[Any, ...] = ()
-    """Of a method: classes with code of their own that have it, of one of which the first operand may be."""
+    """Of a method: the classes that have it in code of their own, and of which the first operand may be an object."""
 
 
 class Keywords(ast.expr):

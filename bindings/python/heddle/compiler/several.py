@@ -279,7 +279,7 @@ class Several(Awaits):
         self.graph.do(["assign", ["list", *parts], into], node)
 
     def _in_branch(self, branch: Branch, result: str, element: str = "") -> None:
-        """What one branch does; with `element` that of a starred argument is in this variable."""
+        """Compiles one branch: the call. `element`: the variable with the element of a starred argument."""
         outer, self.graph.handler = self.graph.handler, None
         mark = self.mark()
         if element and branch.over is not None:
@@ -325,7 +325,7 @@ class Several(Awaits):
         self.graph.give(over)
 
     def _raise_late(self, node: ast.AST, cause: Form) -> None:
-        """Raises TimeoutError; `cause` is the CancelledError of what took too long. The temporary ends with this way."""
+        """Raises TimeoutError; `cause` is the CancelledError of what took too long. Its temporary is free again afterwards."""
         mark = self.mark()
         error = self.keep(["new", "TimeoutError", []], node)
         self.graph.do(["assign", cause, ["attr", error, "__cause__"]], node)
@@ -334,8 +334,8 @@ class Several(Awaits):
         self.forget(mark)
 
     def limited(self, node: ast.AST, inner: Emit, limit: Form, into: Optional[Form], is_task: bool) -> None:
-        """Two branches, the thing itself and a sleep; the first that ends cancels the other. `is_task`: the thing is a task of
-        its own, as that of asyncio.wait_for is."""
+        """Compiles the body `inner` with a time limit; None: it has none. `is_task`: the body is a task of its own, as in
+        asyncio.wait_for."""
         if limit is None:
             inner(into)
             return
@@ -353,8 +353,9 @@ class Several(Awaits):
             self.graph.give(rest)
 
     def race(self, node: ast.AST, inner: Emit, limit: Form, after: Callable[[], None], is_task: bool) -> str:
-        """The variable with what both branches gave; raises what the thing raised, and TimeoutError, after `after`. What the
-        thing gave is in a tuple: it may be an exception that was not raised."""
+        """Compiles two branches, the body `inner` and a sleep; the first that ends cancels the other. Returns the variable
+        with both results. What the body raises, or TimeoutError, is raised after the code of `after`. The body's result is
+        in a tuple, because it may be an exception that was not raised."""
         result = self.branch_name()
         both = self.temp()
         head = self.graph.add("FAN_HEAD", node, "wait-for", **({} if is_task else {"here": 1}))

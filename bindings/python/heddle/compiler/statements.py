@@ -713,7 +713,7 @@ class Statements(Several):
 
     def _clean_after(self, variable: str, clean: Callable[[], None], node: ast.AST, label: str) -> None:
         """The block behind an exception, which is raised again. What the block raises, and a `return` or `break` in it, come
-        instead of the exception; but not of Unsupported, behind which the block may have gone wrong itself."""
+        instead of the exception; but not instead of Unsupported, because that may be the reason why the block failed."""
         outer, caught = self.graph.handler, self.caught
         handler = Handler(outer)
         self.graph.handler, self.caught = handler, [*caught, variable]

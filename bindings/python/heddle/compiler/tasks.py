@@ -306,7 +306,7 @@ def _run(compiler: Statements, task: Task) -> None:
 
 
 def _run_one(compiler: Statements, task: Task, value: Form) -> None:
-    """The task's own branch. What it raises is in the task by now, for whoever awaits it."""
+    """The task's own branch. An exception of the task is kept in the task: it is raised where the task is awaited."""
     graph, node = compiler.graph, task.call
     handler = Handler(None)
     graph.handler = handler
