@@ -18,44 +18,24 @@
 #name, text_method_##name, CALL_PLACES, a, b, 0, { 0 }                                     \
     }
 
+/* Methods that str and bytes have in common. */
+#define TEXT_METHODS                                                                               \
+    NONE(capitalize), PLACES(center, 1, 2), TUPLE(count), TUPLE(endswith),                         \
+        { "expandtabs", text_method_expandtabs, CALL_KEYWORDS, 0, 1, 0, { "tabsize" } },           \
+        TUPLE(find), TUPLE(index), NONE(isalnum), NONE(isalpha), NONE(isascii), NONE(isdigit),     \
+        NONE(islower), NONE(isspace), NONE(istitle), NONE(isupper), ONE(join),                     \
+        PLACES(ljust, 1, 2), NONE(lower), PLACES(lstrip, 0, 1), ONE(partition), ONE(removeprefix), \
+        ONE(removesuffix), PLACES(replace, 2, 3), TUPLE(rfind), TUPLE(rindex),                     \
+        PLACES(rjust, 1, 2), ONE(rpartition),                                                      \
+        { "rsplit", text_method_rsplit, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },           \
+        PLACES(rstrip, 0, 1),                                                                      \
+        { "split", text_method_split, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },             \
+        { "splitlines", text_method_splitlines, CALL_KEYWORDS, 0, 1, 0, { "keepends" } },          \
+        TUPLE(startswith), PLACES(strip, 0, 1), NONE(swapcase), NONE(title), NONE(upper),          \
+        ONE(zfill)
+
 const function str_methods[] = {
-    NONE(capitalize),
-    PLACES(center, 1, 2),
-    TUPLE(count),
-    TUPLE(endswith),
-    { "expandtabs", text_method_expandtabs, CALL_KEYWORDS, 0, 1, 0, { "tabsize" } },
-    TUPLE(find),
-    TUPLE(index),
-    NONE(isalnum),
-    NONE(isalpha),
-    NONE(isascii),
-    NONE(isdigit),
-    NONE(islower),
-    NONE(isspace),
-    NONE(istitle),
-    NONE(isupper),
-    ONE(join),
-    PLACES(ljust, 1, 2),
-    NONE(lower),
-    PLACES(lstrip, 0, 1),
-    ONE(partition),
-    ONE(removeprefix),
-    ONE(removesuffix),
-    PLACES(replace, 2, 3),
-    TUPLE(rfind),
-    TUPLE(rindex),
-    PLACES(rjust, 1, 2),
-    ONE(rpartition),
-    { "rsplit", text_method_rsplit, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
-    PLACES(rstrip, 0, 1),
-    { "split", text_method_split, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
-    { "splitlines", text_method_splitlines, CALL_KEYWORDS, 0, 1, 0, { "keepends" } },
-    TUPLE(startswith),
-    PLACES(strip, 0, 1),
-    NONE(swapcase),
-    NONE(title),
-    NONE(upper),
-    ONE(zfill),
+    TEXT_METHODS,
     NONE(casefold),
     { "encode", str_method_encode, CALL_KEYWORDS, 0, 2, 0, { "encoding", "errors" } },
     { "format", str_method_format, CALL_RAW, 0, 0, 0, { 0 } },
@@ -70,43 +50,7 @@ const function str_methods[] = {
 };
 
 const function bytes_methods[] = {
-    NONE(capitalize),
-    PLACES(center, 1, 2),
-    TUPLE(count),
-    TUPLE(endswith),
-    { "expandtabs", text_method_expandtabs, CALL_KEYWORDS, 0, 1, 0, { "tabsize" } },
-    TUPLE(find),
-    TUPLE(index),
-    NONE(isalnum),
-    NONE(isalpha),
-    NONE(isascii),
-    NONE(isdigit),
-    NONE(islower),
-    NONE(isspace),
-    NONE(istitle),
-    NONE(isupper),
-    ONE(join),
-    PLACES(ljust, 1, 2),
-    NONE(lower),
-    PLACES(lstrip, 0, 1),
-    ONE(partition),
-    ONE(removeprefix),
-    ONE(removesuffix),
-    PLACES(replace, 2, 3),
-    TUPLE(rfind),
-    TUPLE(rindex),
-    PLACES(rjust, 1, 2),
-    ONE(rpartition),
-    { "rsplit", text_method_rsplit, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
-    PLACES(rstrip, 0, 1),
-    { "split", text_method_split, CALL_KEYWORDS, 0, 2, 0, { "sep", "maxsplit" } },
-    { "splitlines", text_method_splitlines, CALL_KEYWORDS, 0, 1, 0, { "keepends" } },
-    TUPLE(startswith),
-    PLACES(strip, 0, 1),
-    NONE(swapcase),
-    NONE(title),
-    NONE(upper),
-    ONE(zfill),
+    TEXT_METHODS,
     { "decode", bytes_method_decode, CALL_KEYWORDS, 0, 2, 0, { "encoding", "errors" } },
     { "fromhex", bytes_fromhex, CALL_ONE, 1, 1, 0, { 0 } },
     { "hex", bytes_method_hex, CALL_KEYWORDS, 0, 2, 0, { "sep", "bytes_per_sep" } },
