@@ -24,6 +24,12 @@ static hd_status at_once(hd_action *a, hd_value args, void *ctx) {
     return hd_action_return(a, hd_int(NULL, 5));
 }
 
+/* Takes no notice that its result could not be made: a text that is not UTF-8. */
+static hd_status ignore_failure(hd_action *a, hd_value args, void *ctx) {
+    (void)hd_action_return(a, hd_string(hd_action_pool(a), "\xff"));
+    return HD_OK;
+}
+
 static void note_revoked(uint64_t token, const char *reason, void *ctx) {
     revoked = token;
     snprintf(why, sizeof why, "%s", reason);
@@ -32,10 +38,12 @@ static void note_revoked(uint64_t token, const char *reason, void *ctx) {
 static void register_actions(hd_engine *e) {
     hd_action_spec all[] = { { .name = "work", .fn = begin, .later = true },
                              { .name = "refuse", .fn = refuse, .later = true },
-                             { .name = "at_once", .fn = at_once, .later = true } };
+                             { .name = "at_once", .fn = at_once, .later = true },
+                             { .name = "ignore", .fn = ignore_failure, .later = true } };
     begun_count = 0;
     revoked = 0;
-    for (size_t i = 0; i < 3; i++) assert_int_equal(hd_action_register(e, &all[i]), HD_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_int_equal(hd_action_register(e, &all[i]), HD_OK);
     hd_engine_set_revoked(e, note_revoked, NULL);
 }
 
@@ -65,6 +73,11 @@ static void a_function_may_end_its_attempt_itself(void **state) {
     assert_result("5");
     start_action("refuse", "");
     assert_raised("KeyError");
+}
+
+static void a_result_that_could_not_be_made_fails_the_attempt(void **state) {
+    start_action("ignore", "");
+    assert_raised("RuntimeError");
 }
 
 static void what_is_given_back_to_a_paused_instance_waits_until_it_is_resumed(void **state) {
@@ -197,6 +210,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(an_attempt_ends_when_the_program_says_so),
         T(a_function_may_end_its_attempt_itself),
+        T(a_result_that_could_not_be_made_fails_the_attempt),
         T(what_is_given_back_to_a_paused_instance_waits_until_it_is_resumed),
         T(ten_are_under_way_at_once),
         T(an_exception_crosses_with_arguments_attributes_and_cause),

@@ -428,6 +428,31 @@ static void the_end_is_told_once_in_either_engine(void **state) {
     assert_int_equal(told, 3);
 }
 
+static char four[4][HD_INSTANCE_ID_SIZE];
+
+static void cancel_four(const char *which, hd_status status, hd_value result, void *ctx) {
+    told++;
+    for (int i = 0; i < 4; i++) (void)hd_workflow_cancel(engine2, four[i]);
+}
+
+/* hd_workflow_cancel looks at what others have written, in the middle of telling just that. */
+static void a_function_that_hears_of_an_end_may_cancel_others(void **state) {
+    told = 0;
+    register_wait();
+    for (int i = 0; i < 4; i++) {
+        start("w", "{}");
+        snprintf(four[i], sizeof four[i], "%s", id);
+    }
+    pump_both();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(hd_workflow_then(engine2, four[i], cancel_four, NULL), HD_OK);
+    pump_both();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(hd_workflow_signal(engine, four[i], "go", hd_bool(true)), HD_OK);
+    pump_both();
+    assert_int_equal(told, 4);
+}
+
 /* ---- processes */
 
 static char file[64];
@@ -498,6 +523,7 @@ int main(void) {
         IN_A_WORLD(a_start_whose_commit_is_refused_does_not_happen),
         IN_A_WORLD(the_instance_of_a_lost_race_of_starts_has_the_winners_input),
         IN_A_WORLD(the_end_is_told_once_in_either_engine),
+        IN_A_WORLD(a_function_that_hears_of_an_end_may_cancel_others),
         cmocka_unit_test(another_process_goes_on_when_the_active_one_is_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
