@@ -404,7 +404,8 @@ static hd_status heard(hd_engine *e, const char *session, hd_value doc) {
     away *a = find(e, session);
     if (!hd_value_exists(doc)) {
         if (a) dismiss(a, true);
-        else inbox_note_tasks(e, session); /* this engine may have heard of it too late to know it */
+        else
+            inbox_note_tasks(e, session); /* this engine may have heard of it too late to know it */
         return HD_OK;
     }
     return a ? set_hands(a, doc) : welcome(e, session, doc);

@@ -130,7 +130,11 @@ void control_tell(hd_engine *e, const char *id) {
     hd_pool *pool;
     hd_value result;
     waited *w = find_waited(e, id);
-    if (!w || hd_pool_open(e->heap, &pool)) return;
+    if (!w) return;
+    if (hd_pool_open(e->heap, &pool)) {
+        inbox_note(e, w->doc); /* no memory: the inbox looks at the document again */
+        return;
+    }
     hd_status status = end_of(e, pool, id, w->doc, &result);
     if (runtime_waits_for_store(e->rt, status)) inbox_note(e, w->doc);
     else if (status != HD_PENDING) {

@@ -198,6 +198,7 @@ struct hd_engine {
     /* The whole inbox is to be read again: there was no memory to note a message, one could not be read, or the effect
      * of one was not stored. */
     bool overheard;
+    bool in_inbox;  /* inbox_work is at work: a function that it calls may call it again */
     uint64_t group; /* of our commits: the listener does not hear them. Drawn when it was opened */
     uint64_t last_key;   /* of instances that were started without one: milliseconds and a count */
     VEC(place_id) heard; /* documents that others have written; referenced */
@@ -604,6 +605,9 @@ void here_close(hd_engine *e);
 hd_action here_attempt(const task_view *t, hd_pool *pool);
 /* Runs an action's function; false: it failed, and class_name and message are set. On any thread. */
 bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args);
+/* Whether the function, which has returned the status, has set a result; false: it failed, and class_name and message
+ * are set. */
+bool here_judge(hd_action *a, hd_status status);
 /* Sets class_name and message by the status that the function has returned, unless it has set them itself. */
 void here_blame(hd_action *a, hd_status status);
 

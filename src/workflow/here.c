@@ -44,20 +44,23 @@ hd_action here_attempt(const task_view *t, hd_pool *pool) {
                         .heartbeat_ms = t->heartbeat_ms };
 }
 
-bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args) {
-    a->result = hd_null();
-    hd_status status = spec->fn(a, args, spec->ctx);
-    if (!status && hd_value_exists(a->result)) return true;
-    here_blame(a, status ? status : hd_value_status(a->result));
-    return false;
-}
-
 void here_blame(hd_action *a, hd_status status) {
     if (a->class_name[0]) return;
     bool transient = hd_status_class(status) == HD_CLASS_TRANSIENT;
     snprintf(a->class_name, sizeof a->class_name, "%s",
              transient ? "ConnectionError" : "RuntimeError");
     snprintf(a->message, sizeof a->message, "%s", hd_status_text(status));
+}
+
+bool here_judge(hd_action *a, hd_status status) {
+    if (!status && hd_value_exists(a->result)) return true;
+    here_blame(a, status ? status : hd_value_status(a->result));
+    return false;
+}
+
+bool here_run(const hd_action_spec *spec, hd_action *a, hd_value args) {
+    a->result = hd_null();
+    return here_judge(a, spec->fn(a, args, spec->ctx));
 }
 
 /* ---- the worker */

@@ -217,18 +217,25 @@ static bool try_to_act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     return !status;
 }
 
-void inbox_work(hd_engine *e) {
-    hd_pool *pool;
-    if ((!inbox_has_work(e) && !e->overheard) || e->rt->open || e->rt->in_run) return;
-    if (hd_pool_open(e->heap, &pool)) return;
-    if (e->overheard && e->active) {
+static void read_again(hd_engine *e) {
+    if (e->active) {
         forget_heard_messages(e);
         e->overheard = false;
         look_again_if(e, inbox_recover(e));
-    } else if (e->overheard && e->guests) {
+    } else if (e->guests) {
         e->overheard = false;
         look_again_if(e, guest_heard(e));
     }
+}
+
+/* Acting on a document may call a function of the program (hd_workflow_then), and that may call this again: documents
+ * that are noted meanwhile are acted on by the loop that is under way. */
+void inbox_work(hd_engine *e) {
+    hd_pool *pool;
+    if ((!inbox_has_work(e) && !e->overheard) || e->rt->open || e->rt->in_run) return;
+    if (e->in_inbox || hd_pool_open(e->heap, &pool)) return;
+    e->in_inbox = true;
+    if (e->overheard) read_again(e);
     uint32_t kept = 0;
     e->undecided = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) { /* may grow meanwhile */
@@ -237,6 +244,7 @@ void inbox_work(hd_engine *e) {
         else e->heard.items[kept++] = doc;
     }
     e->heard.count = kept;
+    e->in_inbox = false;
     hd_pool_close(pool);
 }
 

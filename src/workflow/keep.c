@@ -428,7 +428,9 @@ uint64_t keep_deadline(const hd_engine *e) {
 /* ---- life */
 
 static bool shelf_found(const hd_listing *entry, void *ctx) {
-    return shelf_of(ctx, entry->id + strlen(NAME_PREFIX)) != NULL;
+    finding *f = ctx;
+    f->nomem = !shelf_of(f->e, entry->id + strlen(NAME_PREFIX));
+    return !f->nomem;
 }
 
 /* Where there are notes, each workflow may have some. The engine may have removed instances before, and another engine
@@ -437,7 +439,8 @@ hd_status keep_recover(hd_engine *e) {
     finding f = { .e = e };
     hd_status status = find_notes(&f);
     if (!status && f.any)
-        status = hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, e);
+        status = hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, &f);
+    if (!status && f.nomem) status = HD_NOMEM;
     for (uint32_t i = 0; i < e->shelves.count; i++) {
         e->shelves.items[i]->counted = false;
         forget_notes(e, e->shelves.items[i]);

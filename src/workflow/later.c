@@ -22,11 +22,10 @@ static void begin(hd_engine *e, const task_view *t, hd_pool *pool) {
     attempt.token = t->token;
     attempt.result = hd_null();
     hd_status status = spec.fn(&attempt, args, spec.ctx);
-    if (status && status != HD_PENDING) here_blame(&attempt, status);
-    if (!status) (void)task_complete(e, t->token, attempt.result);
-    else if (status != HD_PENDING)
-        (void)task_fail(e, t->token, attempt.class_name, attempt.message);
     hd_value_unref(args);
+    if (status == HD_PENDING) return;
+    if (here_judge(&attempt, status)) (void)task_complete(e, t->token, attempt.result);
+    else (void)task_fail(e, t->token, attempt.class_name, attempt.message);
 }
 
 static void offer(worker *w) {
