@@ -337,7 +337,7 @@ static void row_text(const tree_row *r, uint64_t now, char *out, size_t size) {
     else if (r->open > 1) at += (size_t)snprintf(out, size, "%" PRIu32 " open", r->open);
     else if (r->ended > 1) at += (size_t)snprintf(out, size, "%" PRIu64 " done", r->ended);
     const char *gap = at ? ", " : "";
-    if (r->due && r->open)
+    if (r->due > now && r->open)
         snprintf(out + at, size - at, "%suntil %s", gap, when_text(r->due, when));
     else if (r->open && now > r->since)
         snprintf(out + at, size - at, "%s%s", gap, span_text(now - r->since, span));

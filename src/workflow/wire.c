@@ -101,6 +101,21 @@ static hd_status take_count(hd_value v, uint32_t *out, hd_error *error) {
     return HD_OK;
 }
 
+/* An exception and its causes, as docs/WORKERS.md writes them. */
+static hd_status check_exception(hd_value v, hd_error *error) {
+    for (; hd_value_exists(v); v = hd_value_at(v, "cause")) {
+        hd_value final = hd_value_at(v, "final");
+        if (!hd_value_text(hd_value_at(v, "$error"), NULL))
+            return wrong(error, HD_USAGE, "error",
+                         "and each cause must be objects with \"$$error\"");
+        if (hd_value_kind(hd_value_at(v, "args")) != HD_KIND_ARRAY)
+            return wrong(error, HD_USAGE, "args", "of \"error\" must be an array");
+        if (hd_value_exists(final) && hd_value_kind(final) != HD_KIND_BOOL)
+            return wrong(error, HD_USAGE, "final", "of \"error\" must be true or false");
+    }
+    return HD_OK;
+}
+
 static hd_status take(const char *key, hd_value v, wire_message *m, hd_error *error) {
     if (!strcmp(key, "type")) return HD_OK;
     if (!strcmp(key, "heddle")) return take_version(v, error);
@@ -125,9 +140,7 @@ static hd_status take(const char *key, hd_value v, wire_message *m, hd_error *er
     }
     if (!strcmp(key, "error")) {
         m->error = v;
-        return hd_value_text(hd_value_at(v, "$error"), NULL)
-                   ? HD_OK
-                   : wrong(error, HD_USAGE, key, "must be an object with \"$$error\"");
+        return check_exception(v, error);
     }
     assert(!strcmp(key, "result"));
     m->result = v;

@@ -457,6 +457,11 @@ static void a_worker_that_speaks_garbage_harms_no_other(void **state) {
         "{\"type\":\"complete\",\"token\":7,\"result\":1}",
         "{\"type\":\"fail\",\"token\":\"1-1\"}",
         "{\"type\":\"fail\",\"token\":\"1-1\",\"class\":[]}",
+        "{\"type\":\"fail\",\"token\":\"1-1\",\"error\":{\"$$error\":\"ValueError\",\"args\":{}}}",
+        "{\"type\":\"fail\",\"token\":\"1-1\",\"error\":{\"$$error\":\"ValueError\",\"args\":[],"
+        "\"cause\":5}}",
+        "{\"type\":\"fail\",\"token\":\"1-1\",\"error\":{\"$$error\":\"ValueError\",\"args\":[],"
+        "\"final\":5}}",
         "{\"type\":\"heartbeat\",\"tokens\":[]}",
         "{\"type\":\"heartbeat\",\"tokens\":[7]}",
         "{\"type\":\"heartbeat\",\"tokens\":\"1-1\"}",
