@@ -73,6 +73,9 @@ class Expressions:
     def awaited(self, node: ast.Await) -> Form:
         raise NotImplementedError
 
+    def as_coroutine(self, emit: Callable[[], None], at: ast.AST) -> None:
+        raise NotImplementedError
+
     def is_step(self, node: ast.Call) -> bool:
         """Whether the call, though not awaited, becomes nodes of its own: a helper method, a recorded value."""
         raise NotImplementedError
@@ -642,7 +645,7 @@ class Expressions:
         over = self.keep(self.elements(node.generators[0].iter, over, list(self._parts(node))), node)
         self.graph.do(["assign", empty, ["name", result]], node)
         self.scope.renames.append({})
-        self._loop(node, result, 0, over)
+        self.as_coroutine(lambda: self._loop(node, result, 0, over), node)
         self.scope.renames.pop()
         return ["name", result]
 

@@ -14,7 +14,7 @@ from .bypython import rewrite
 from .calls import Method
 from .classes import ClassTable, class_kind, class_name
 from .coroutines import Sites, declare
-from .graph import Form, Graph, Handler
+from .graph import Form, Graph
 from .inference import Attributes, hints
 from .inputs import conform_inputs
 from .names import Known, Scope, Unresolved
@@ -207,34 +207,23 @@ class Program:
         if is_main:
             self._begin(compiler, definition)
             conform_inputs(compiler, self.name, method.function, definition)
-        guard = Handler(None) if method.is_async and self._may_stop() else None
-        if guard is not None:
-            graph.flush()
-            graph.handler = guard
-        compiler.block(definition.body)
-        compiler.end_function(None, definition)
-        if guard is not None:
-            self._convert_stop(compiler, guard, definition)
+
+        def body() -> None:
+            compiler.block(definition.body)
+            compiler.end_function(None, definition)
+        if method.is_async:
+            compiler.as_coroutine(body, definition)
+        else:
+            body()
         self._declare(graph, scope, params, definition)
         return {"name": self._names[method.function], "params": params, "nodes": graph.nodes, "edges": graph.edges}
 
-    def _may_stop(self) -> bool:
+    def may_stop(self) -> bool:
         """Whether methods of the class name StopIteration, or a class below it."""
         if self._names_stop is None:
             self._names_stop = any(_names(function, function.__code__, _is_stop) for owner in self.own_classes
                                    for function in _functions_in(owner))
         return self._names_stop
-
-    def _convert_stop(self, compiler: Statements, guard: Handler, at: ast.AST) -> None:
-        """A coroutine does not raise StopIteration: CPython makes it the cause of a RuntimeError."""
-        graph, stopped, error = compiler.graph, compiler.branch_name(), ["name", compiler.branch_name()]
-        graph.handler = None
-        found = graph.handle(guard, at, "stopped", [{"classes": ["StopIteration"], "as": stopped}])
-        graph.behind(found, "GUARD", 0)
-        graph.do(["assign", ["new", "RuntimeError", ["coroutine raised StopIteration"]], error], at)
-        graph.do(["assign", ["name", stopped], ["attr", error, "__cause__"]], at)
-        graph.add("RAISE", at, "raise", value=error)
-        graph.take()
 
     def _declare(self, graph: Graph, scope: Scope, params: list[str], at: ast.AST) -> None:
         """Variables that are read before anything can have assigned them begin without a value."""

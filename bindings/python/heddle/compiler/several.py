@@ -10,7 +10,7 @@ from ..actions import Action, Options
 from . import coroutines
 from .awaits import Awaits
 from .calls import Emit
-from .graph import End, Form, Graph
+from .graph import End, Form, Graph, Handler
 from .names import target_names
 
 
@@ -223,6 +223,28 @@ class Several(Awaits):
         are_options = self._is_run_action(node) or self.known_call(node) is asyncio.gather
         keywords = node.keywords if are_options else [ast.keyword(k.arg, stand_in(k.value)) for k in node.keywords]
         return ast.copy_location(ast.Call(function, args, keywords), node)
+
+    def as_coroutine(self, emit: Callable[[], None], at: ast.AST) -> None:
+        """In CPython `emit` makes a coroutine of its own: it does not raise StopIteration, which becomes the cause of a
+        RuntimeError."""
+        if not self.program.may_stop():
+            emit()
+            return
+        graph, outer = self.graph, self.graph.handler
+        guard, stopped, error = Handler(outer), self.branch_name(), ["name", self.branch_name()]
+        graph.flush()
+        graph.handler = guard
+        emit()
+        graph.flush()
+        graph.handler = outer
+        over = graph.take()
+        found = graph.handle(guard, at, "stopped", [{"classes": ["StopIteration"], "as": stopped}])
+        graph.behind(found, "GUARD", 0)
+        graph.do(["assign", ["new", "RuntimeError", ["coroutine raised StopIteration"]], error], at)
+        graph.do(["assign", ["name", stopped], ["attr", error, "__cause__"]], at)
+        graph.add("RAISE", at, "raise", value=error)
+        graph.take()
+        graph.give(over)
 
     def branch_name(self) -> str:
         """A variable that ends with its branch."""
