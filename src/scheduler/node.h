@@ -52,7 +52,7 @@ enum {
     NODE_DORMANT = 1 << 18,  /* its bit in `live` is not set: a copy in the node; by graph */
     NODE_CAUSED = 1 << 19,   /* has a record of causes; by causes */
     NODE_TOLD_WHY = 1 << 29, /* the record names causes of its next run; by causes */
-    NODE_TIMED = 1 << 30,    /* an effect whose next run is timed, for its automatic debounce */
+    NODE_TIMED = 1 << 30,    /* an effect whose run is timed, from its third on: gates_times_next */
     NODE_VISITED = 1 << 28   /* scratch of runner/upstream.c */
 };
 #define NODE_OVERWRITTEN                                                                           \

@@ -58,9 +58,8 @@ static void every_world_comes_to_rest_and_is_right(void **state) {
  * the documents with steps that came with it; a row that failed half way was told again, and a document that was
  * loaded in between had the sequence number of a commit that it lacked. */
 static void worlds_that_went_wrong_once_are_right(void **state) {
-    static const uint64_t seeds[] = {
-        20200345, 20200415, 40004153, 331923, 339675, 363555, 3015559, 199323
-    };
+    static const uint64_t seeds[] = { 20200345, 20200415, 40004153, 331923,
+                                      339675,   363555,   3015559,  199323 };
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         sim_counts counts = { 0 };
         const char *wrong = sim_world_run(seeds[i], 0, &counts);

@@ -438,18 +438,22 @@ static void consider_auto(scheduler *s, node_id id, cold *c, uint64_t runs) {
     gates_set_debounce(s, id, AUTO_DEBOUNCE_MS);
 }
 
-/* The first run of an effect is not counted: it often does more than later ones. */
+bool gates_times_next(const node *n) {
+    assert(!(n->flags & NODE_TIMED) || ((n->flags & NODE_EFFECT) && n->runs));
+    return (n->flags & NODE_TIMED) && n->runs > 1;
+}
+
 void gates_timed(scheduler *s, node_id id, uint64_t took_ns) {
     node *n = node_of(s, id);
-    uint64_t runs = node_runs(s, n); /* with this one, without the first */
-    assert((n->flags & (NODE_EFFECT | NODE_TIMED)) == (NODE_EFFECT | NODE_TIMED));
+    assert(gates_times_next(n));
+    uint64_t runs = node_runs(s, n) - 1; /* with this one, without the first two */
     if (took_ns < AUTO_FAST_NS) n->flags &= ~(uint32_t)NODE_TIMED;
     if (n->flags & NODE_EPHEMERAL) return;
     cold *c = took_ns >= AUTO_SLOW_NS ? registry_cold(s, id) : cold_of(s, n);
     if (!c) return;
     c->gate.timed_runs++;
     c->gate.timed_ns += took_ns;
-    if (runs + 1 >= AUTO_MIN_RUNS) consider_auto(s, id, c, later(runs, c->gate.timed_runs));
+    if (runs + 2 >= AUTO_MIN_RUNS) consider_auto(s, id, c, later(runs, c->gate.timed_runs));
 }
 
 /* ---- memory */

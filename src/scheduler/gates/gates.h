@@ -118,9 +118,12 @@ void gates_fini(scheduler *s);
 
 hd_status gates_set_debounce(scheduler *s, node_id id, uint32_t ms);
 hd_status gates_set_throttle(scheduler *s, node_id id, uint32_t ms);
-/* Policy: an effect that is slow on average gets a debounce (8.2). Called after a run of an effect with
- * NODE_TIMED: the second, each 64th, and those that follow a timed run that was not fast. Runs that were not
- * timed count as runs that took no time: the timed ones around them were fast. */
+/* Whether the effect's next run is timed, for its automatic debounce: the third, each 64th, and those that follow a
+ * timed run that was not fast. The first run often does more than later ones; many effects run no more than twice, and
+ * two readings of the clock take longer than a plain run. */
+bool gates_times_next(const node *n);
+/* Policy: an effect that is slow on average gets a debounce (8.2). Called after a run that gates_times_next has chosen.
+ * From the third on, runs that were not timed count as runs that took no time: the timed ones around them were fast. */
 void gates_timed(scheduler *s, node_id id, uint64_t took_ns);
 
 /* Makes every node eligible whose time has come. */

@@ -33,7 +33,7 @@ void runner_record_time(scheduler *s, node_id id, uint64_t began) {
     side->total_ns += took;
     s->fine = took >= SLOW_NS || (s->fine && took >= FAST_NS);
     restart_timing(s);
-    if (node_of(s, id)->flags & NODE_TIMED) gates_timed(s, id, took);
+    if (gates_times_next(node_of(s, id))) gates_timed(s, id, took);
 }
 
 /* ---- the end of a run */
@@ -547,8 +547,8 @@ static void wipe(hd_tx *tx) {
 
 static void run_unusual(scheduler *s, node_id id) {
     hd_tx *tx = s->tx;
-    bool clock =
-        s->until_clock == 0 || s->tracer || (node_of(s, id)->flags & (NODE_GATED | NODE_TIMED));
+    const node *n = node_of(s, id);
+    bool clock = s->until_clock == 0 || s->tracer || (n->flags & NODE_GATED) || gates_times_next(n);
     graph_set_clean(&s->graph, node_of(s, id));
     uint64_t began = s->clock_ns = clock ? env_now_ns(s->env) : 0;
     runner_prepare(s, node_of(s, id), tx);
@@ -569,8 +569,9 @@ static void run_unusual(scheduler *s, node_id id) {
 
 /* Most runs that come here are plain ones that are timed. */
 void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
-    if (!s->tracer && !(node_of(s, id)->flags & NODE_UNUSUAL)) {
-        runner_run_plain(s, id, pos, true);
+    const node *n = node_of(s, id);
+    if (!s->tracer && !(n->flags & NODE_UNUSUAL)) {
+        runner_run_plain(s, id, pos, s->until_clock == 0 || gates_times_next(n));
         return;
     }
     runner_end_row(s);

@@ -125,7 +125,7 @@ static inline void runner_prepare(scheduler *s, const node *n, hd_tx *tx) {
  * (NODE_NOTED), or one of a node with a record of causes. */
 void runner_completed_first(scheduler *s, node *n);
 
-/* The second and then one run in so many of an effect is timed, unless it is slow: see gates_timed. */
+/* The third and then one run in so many of an effect is timed, unless it is slow: see gates_times_next. */
 #define TIMED_EVERY 64
 /* Called when node.runs has reached a multiple of TIMED_EVERY, or has overflowed. */
 void runner_counted(scheduler *s, node *n);
