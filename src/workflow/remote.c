@@ -475,10 +475,11 @@ void remotes_flush(remotes *all) {
     }
 }
 
+/* An engine that stands by listens in the pump after the one in which it takes over. */
 uint64_t remotes_deadline(const remotes *all) {
     if (!all) return UINT64_MAX;
     uint64_t first = port_deadline(&all->at);
-    if (*all->path && all->at.listen_fd < 0) return all->again_ns;
+    if (*all->path && all->at.listen_fd < 0) return all->e->active ? all->again_ns : UINT64_MAX;
     LIST_FOR (n, &all->all) {
         const remote *r = LIST_ENTRY(n, remote, link);
         if (r->acks.count && is_stored(all->e, r->acks.items[0].commit)) return 0;

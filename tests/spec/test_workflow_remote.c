@@ -762,6 +762,32 @@ static void workers_come_to_the_engine_that_takes_over(void **state) {
     engine = own_engine;
 }
 
+/* Figures: "idle engine: no wake-ups", also of one that waits for its turn to listen. */
+static void an_engine_that_stands_by_and_will_serve_sleeps(void **state) {
+    hd_memory *memory;
+    hd_runtime *first, *second;
+    hd_engine *active, *standby;
+    char socket_path[140];
+    snprintf(socket_path, sizeof socket_path, "%s/shared", folder);
+    hd_engine_serve_options at = { .socket = socket_path };
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    hd_options options = { .env = lab_env_of(env), .memory = memory };
+    assert_int_equal(hd_open(NULL, &options, &first, NULL), HD_OK);
+    assert_int_equal(hd_open(NULL, &options, &second, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(first, NULL, &active, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(second, NULL, &standby, NULL), HD_OK);
+    assert_int_equal(hd_engine_serve(standby, &at), HD_OK);
+    for (int i = 0; i < 6; i++) assert_int_equal(hd_runtime_pump(second), HD_OK);
+    assert_false(hd_engine_is_active(standby));
+    assert_true(hd_runtime_deadline(second) == UINT64_MAX);
+    assert_int_equal(hd_close(first), HD_OK);
+    for (int i = 0; i < 6; i++) assert_int_equal(hd_runtime_pump(second), HD_OK);
+    assert_true(hd_engine_is_active(standby));
+    assert_int_equal(access(socket_path, F_OK), 0);
+    assert_int_equal(hd_close(second), HD_OK);
+    hd_memory_close(memory);
+}
+
 static void an_observer_serves_no_workers(void **state) {
     hd_runtime *looks;
     hd_engine *tool;
@@ -808,6 +834,7 @@ int main(void) {
         TEST(an_engine_serves_once_and_stops),
         TEST(a_socket_in_use_is_left_alone),
         TEST(workers_come_to_the_engine_that_takes_over),
+        TEST(an_engine_that_stands_by_and_will_serve_sleeps),
         TEST(an_observer_serves_no_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
