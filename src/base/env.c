@@ -223,12 +223,19 @@ static void blank_controls(char *line) {
         if ((unsigned char)*c < ' ' || *c == 0x7F) *c = ' ';
 }
 
+void env_end_cut(char *text, size_t size) {
+    assert(size >= 4);
+    size_t end = size - 4;
+    while (end && ((unsigned char)text[end] & 0xC0) == 0x80) end--;
+    memcpy(text + end, "...", 4);
+}
+
 /* Formats into `out`; control characters become spaces, what was cut off ends in "...". */
 HD_PRINTF(3, 0)
 static void env_format_line(char *out, size_t size, const char *format, va_list arguments) {
     int length = vsnprintf(out, size, format, arguments);
     if (length < 0) snprintf(out, size, "(unprintable)");
-    else if ((size_t)length >= size) memcpy(out + size - 4, "...", 4);
+    else if ((size_t)length >= size) env_end_cut(out, size);
     blank_controls(out);
 }
 

@@ -478,7 +478,7 @@ void hd_runtime_off_error(hd_runtime *rt, hd_error_fn fn, void *ctx) {
 HD_PRINTF(2, 0)
 static void keep_message(scheduler *s, const char *format, va_list arguments) {
     int length = vsnprintf(s->message, sizeof s->message, format, arguments);
-    if (length >= (int)sizeof s->message) memcpy(s->message + sizeof s->message - 4, "...", 4);
+    if (length >= (int)sizeof s->message) env_end_cut(s->message, sizeof s->message);
 }
 
 hd_status hd_tx_fail(hd_tx *tx, hd_status status, const char *format, ...) {
@@ -545,7 +545,7 @@ void hd_tx_log(hd_tx *tx, hd_log_level level, const char *format, ...) {
     int length = vsnprintf(few, sizeof few, format, arguments);
     size_t size = length < 0 ? 0 : (size_t)length + 1;
     if (size > sizeof few && (line = env_new(env, size))) vsnprintf(line, size, format, again);
-    if (!line) memcpy(few + sizeof few - 4, "...", 4);
+    if (!line) env_end_cut(few, sizeof few);
     va_end(again);
     va_end(arguments);
     log_line(tx, level, length < 0 ? "(unprintable)" : line ? line : few);

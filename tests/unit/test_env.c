@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include "base/env.h"
 #include "lab.h"
+#include <stdio.h>
 #include <string.h>
 
 /* Large blocks come from elsewhere than small ones; nobody notices. */
@@ -177,6 +178,19 @@ static void the_failure_loop_fails_each_allocation_in_turn(void **state) {
     assert_int_equal(runs, 2 * 3 + 1);
 }
 
+/* Characters of one, two, three and four bytes. */
+static void a_text_is_cut_between_two_characters(void **state) {
+    static const char text[] = "a\u00e4\u20ac\U0001F389bcd";
+    static const size_t ends[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11 }; /* before `size` - 4 */
+    for (size_t size = 4; size < 4 + sizeof ends / sizeof *ends; size++) {
+        char cut[20], expected[20];
+        snprintf(cut, size, "%s", text);
+        env_end_cut(cut, size);
+        snprintf(expected, sizeof expected, "%.*s...", (int)ends[size - 4], text);
+        assert_string_equal(cut, expected);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_systems_memory_keeps_its_contents_when_resized),
@@ -186,6 +200,7 @@ int main(void) {
         cmocka_unit_test(what_the_opener_leaves_out_is_the_systems),
         cmocka_unit_test(a_log_line_is_one_line),
         cmocka_unit_test(an_error_is_filled_whole_and_may_be_null),
+        cmocka_unit_test(a_text_is_cut_between_two_characters),
         cmocka_unit_test(virtual_time_moves_only_when_told),
         cmocka_unit_test(a_seed_repeats),
         cmocka_unit_test(random_numbers_below_n_cover_the_range),

@@ -10,8 +10,9 @@
 void log_show_name(const char *name, char out[STORE_SHOWN_SIZE]) {
     size_t length = strlen(name);
     bool fits = length < STORE_SHOWN_SIZE;
-    snprintf(out, STORE_SHOWN_SIZE, "%s%s", fits ? "" : "...",
-             fits ? name : name + length - (STORE_SHOWN_SIZE - 4));
+    const char *end = fits ? name : name + length - (STORE_SHOWN_SIZE - 4);
+    while (!fits && ((unsigned char)*end & 0xC0) == 0x80) end++; /* inside of a character */
+    snprintf(out, STORE_SHOWN_SIZE, "%s%s", fits ? "" : "...", end);
 }
 
 void log_store_init(log_store *s, const log_backend *ops, const hd_env *env, const char *name) {
@@ -26,7 +27,7 @@ hd_status log_store_damaged(log_store *s, const char *format, ...) {
     va_start(arguments, format);
     int length = vsnprintf(s->damage, sizeof s->damage, format, arguments);
     va_end(arguments);
-    if (length >= (int)sizeof s->damage) memcpy(s->damage + sizeof s->damage - 4, "...", 4);
+    if (length >= (int)sizeof s->damage) env_end_cut(s->damage, sizeof s->damage);
     assert(s->damage[0]);
     return HD_CORRUPT;
 }

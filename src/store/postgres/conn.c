@@ -33,6 +33,7 @@ static void take_words(conn *c, const char *text) {
     while (n && c->words[n - 1] == ' ') n--;
     c->words[n] = '\0';
     url_hide(&c->url, c->words);
+    if (text && *text) env_end_cut(c->words, sizeof c->words);
 }
 
 typedef struct state_status {
