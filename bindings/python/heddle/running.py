@@ -107,8 +107,14 @@ class Actions:
     def begin(self, token: Any, name: str, id: str, number: int, heartbeat_ms: int, args: Any) -> None:
         if self.closing:
             return
-        action = self.by_name[name]
-        attempt = self.running[token] = Attempt(id, number, name, token, self._beat_from_anywhere)
+        try:
+            self._begin(token, self.by_name[name], Attempt(id, number, name, token, self._beat_from_anywhere), heartbeat_ms, args)
+        except (KeyboardInterrupt, SystemExit):  # the engine takes the attempt back
+            self.revoke(token, "the program was interrupted")
+            raise
+
+    def _begin(self, token: Any, action: Served, attempt: Attempt, heartbeat_ms: int, args: Any) -> None:
+        self.running[token] = attempt
         loop = self.ends.loop
         if action.is_async and loop is not None:
             attempt._task = loop.create_task(self._run_async(token, action, attempt, args))

@@ -23,8 +23,11 @@ def seconds(given: Optional[Seconds]) -> float:
 
 
 def moment(given: Optional[Moment]) -> float:
-    """As seconds since 1970; None is 0. A datetime without a zone is of this machine's zone, as everywhere in Python."""
-    return 0.0 if given is None else given.timestamp() if isinstance(given, datetime) else float(given)
+    """As seconds since 1970; None is 0, and what is before 1970 is just after. A datetime without a zone is of this machine's
+    zone, as everywhere in Python."""
+    if given is None:
+        return 0.0
+    return max(given.timestamp() if isinstance(given, datetime) else float(given), 0.001)
 
 
 class Schedule:
@@ -88,6 +91,8 @@ class Queue:
         """Stores for all programs: at most ``most`` of its steps are with workers at once (0: any number); none is begun
         while it is paused."""
         self._flows.driver.attach()
+        if not 0 <= most < 1 << 32:
+            raise ValueError(f"most is a number of steps, or 0 for any number, not {most!r}")
         self._flows.engine.queue_put(self.name, most, paused)
         await self._flows.stored()
 

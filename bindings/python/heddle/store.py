@@ -99,6 +99,13 @@ def _check_function(fn: Any, what: str) -> None:
         raise TypeError(f"{what} takes a function, not {fn!r}")
 
 
+def _milliseconds(seconds: float) -> int:
+    """Of a gate or a hold."""
+    if not 0 <= seconds <= 4_294_967:
+        raise ValueError(f"the time is a number of seconds, at least 0 and at most 4,294,967 (49 days), not {seconds!r}")
+    return round(seconds * 1000)
+
+
 def _check_plain(fn: Any, what: str, instead: str) -> None:
     """TypeError: it is no function, or an async one; nothing would await what it returns."""
     from .version import is_async
@@ -139,11 +146,11 @@ class Node:
 
     def debounce(self, seconds: float) -> None:
         """It runs when nothing that it reads has changed for so long. 0 ends that."""
-        self._store._runtime.node_set(self._handle, "debounce", round(seconds * 1000))
+        self._store._runtime.node_set(self._handle, "debounce", _milliseconds(seconds))
 
     def throttle(self, seconds: float) -> None:
         """At most one run in so many seconds. 0 ends that."""
-        self._store._runtime.node_set(self._handle, "throttle", round(seconds * 1000))
+        self._store._runtime.node_set(self._handle, "throttle", _milliseconds(seconds))
 
     def why(self) -> Why:
         """What caused its last run, and what caused that: prints as a tree."""
@@ -196,7 +203,7 @@ class Hold:
 
     def __init__(self, store: Store, name: Optional[str], seconds: float) -> None:
         self._store = store
-        self._id = store._runtime.hold(name, round(seconds * 1000))
+        self._id = store._runtime.hold(name, _milliseconds(seconds))
 
     def end(self) -> None:
         self._store._runtime.end_hold(self._id)
@@ -488,8 +495,8 @@ class Store(Workflows):
         if suspends:
             runs = self._suspended(fn)
         handle = self._runtime.node(
-            runs, name=name, output=output, effect=effect, suspends=suspends, debounce_ms=round(debounce * 1000),
-            throttle_ms=round(throttle * 1000), reads=list(reads) or None, version=version or version_of(fn), run_once=run_once)
+            runs, name=name, output=output, effect=effect, suspends=suspends, debounce_ms=_milliseconds(debounce),
+            throttle_ms=_milliseconds(throttle), reads=list(reads) or None, version=version or version_of(fn), run_once=run_once)
         node = Node(self, handle, name or "")
         try:
             setattr(fn, "node", node)

@@ -154,9 +154,9 @@ static PyObject *write_with(PyObject *object, PyObject *v, write_fn fn, bool who
     cell_object *self = (cell_object *)object;
     runtime_object *owner = self->owner;
     if (!runtime_usable(owner)) return NULL;
-    PyObject *data = whole ? dumped(self, v) : Py_NewRef(v);
-    if (!data) return NULL;
     hd_pool *pool = pool_enter(owner);
+    PyObject *data = whole ? dumped(self, v) : Py_NewRef(v);
+    if (!data) return pool_leave(owner), NULL;
     hd_value value = from_python(owner, owner->tx ? hd_tx_pool(owner->tx) : pool, data, PLAIN);
     Py_DECREF(data);
     hd_status status = hd_value_status(value);

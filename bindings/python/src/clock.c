@@ -149,7 +149,8 @@ static void tell_line(runtime_object *self, hd_log_level level, const char *line
     if (!is_set(self->st->log)) return;
     PyObject *type, *e, *traceback;
     PyErr_Fetch(&type, &e, &traceback);
-    PyObject *answer = PyObject_CallFunction(self->st->log, "ss", levels[level], line);
+    PyObject *answer =
+        PyObject_CallFunction(self->st->log, "sN", levels[level], words_to_python(line));
     if (!answer) PyErr_WriteUnraisable(self->st->log);
     Py_XDECREF(answer);
     PyErr_Restore(type, e, traceback);

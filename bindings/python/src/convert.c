@@ -55,8 +55,11 @@ static PyObject *link_to_python(runtime_object *self, hd_value v) {
     static const char *const scopes[] = { NULL, "space", "user", "session" };
     hd_link link;
     hd_value_link(v, &link);
-    return PyObject_CallFunction(self->st->link, "zzzz", link.space, scopes[link.scope], link.id,
-                                 link.path);
+    (void)pool_enter(self);
+    PyObject *out = PyObject_CallFunction(self->st->link, "zzzz", link.space, scopes[link.scope],
+                                          link.id, link.path);
+    pool_leave(self);
+    return out;
 }
 
 /* ---- Tagged forms, to Python ------------------------------------------------------------- */
@@ -131,7 +134,9 @@ static PyObject *through_list(runtime_object *self, hd_value v, PyObject *(*make
 static PyObject *by_hook(runtime_object *self, hd_value v, const char *tag, hd_value head) {
     PyObject *first = to_python(self, head, TAGGED);
     PyObject *body = first ? names_dict(self, v) : NULL;
+    (void)pool_enter(self);
     PyObject *out = body ? PyObject_CallFunction(self->st->decode, "sOO", tag, first, body) : NULL;
+    pool_leave(self);
     Py_XDECREF(first);
     Py_XDECREF(body);
     return out;
@@ -506,7 +511,9 @@ static hd_value write_value(const writer *w, PyObject *from, const step *at) {
 
 hd_value from_python(runtime_object *self, hd_pool *pool, PyObject *from, form how) {
     writer w = { self, pool, how, NULL };
+    (void)pool_enter(self);
     hd_value out = write_value(&w, from, NULL);
+    pool_leave(self);
     if (PyErr_Occurred() && !hd_value_status(out)) return hd_failed(HD_KIND);
     return out;
 }

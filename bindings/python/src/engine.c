@@ -7,27 +7,16 @@
 
 /* ---- Actions ----------------------------------------------------------------------------- */
 
-/* begin(token, action, id, attempt, heartbeat_ms, args). What it raises is raised in the workflow. */
-static hd_status begin(hd_action *a, hd_value args, void *ctx) {
-    callback *c = ctx;
-    engine_object *self = c->engine;
-    runtime_object *owner = c->owner;
-    PyObject *data = to_python(owner, args, TAGGED);
-    PyObject *answer =
-        data ? PyObject_CallFunction(self->begin, "KOsIKO", (unsigned long long)hd_action_token(a),
-                                     c->name, hd_action_id(a), hd_action_attempt(a),
-                                     (unsigned long long)hd_action_heartbeat_ms(a), data)
-             : NULL;
-    Py_XDECREF(data);
-    if (answer) {
-        Py_DECREF(answer);
-        return HD_PENDING;
-    }
-    PyObject *type, *e, *traceback;
-    PyErr_Fetch(&type, &e, &traceback);
-    PyErr_NormalizeException(&type, &e, &traceback);
-    PyObject *text = PyObject_Str(e),
-             *name = PyObject_GetAttrString((PyObject *)Py_TYPE(e), "__name__");
+/* An interrupt ends the program, and fails no step: it is given back, for whatever program goes on with it. */
+static hd_status interrupted(hd_action *a, callback *c, PyObject *e) {
+    interrupt_keep(c->owner, e);
+    (void)hd_attempt_give_back(c->engine->engine, hd_action_token(a));
+    return HD_PENDING;
+}
+
+static hd_status raised(hd_action *a, PyObject *e) {
+    PyObject *text = PyObject_Str(e);
+    PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(e), "__name__");
     const char *class_ = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     const char *message = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     hd_status status =
@@ -35,9 +24,25 @@ static hd_status begin(hd_action *a, hd_value args, void *ctx) {
     PyErr_Clear();
     Py_XDECREF(text);
     Py_XDECREF(name);
-    Py_XDECREF(type);
-    Py_XDECREF(e);
-    Py_XDECREF(traceback);
+    return status;
+}
+
+/* begin(token, action, id, attempt, heartbeat_ms, args). What it raises is raised in the workflow. */
+static hd_status begin(hd_action *a, hd_value args, void *ctx) {
+    callback *c = ctx;
+    PyObject *data = to_python(c->owner, args, TAGGED);
+    PyObject *answer =
+        data ? PyObject_CallFunction(c->engine->begin, "KOsIKO",
+                                     (unsigned long long)hd_action_token(a), c->name,
+                                     hd_action_id(a), hd_action_attempt(a),
+                                     (unsigned long long)hd_action_heartbeat_ms(a), data)
+             : NULL;
+    Py_XDECREF(data);
+    Py_XDECREF(answer);
+    if (answer) return HD_PENDING;
+    PyObject *e = exception_take();
+    hd_status status = exception_is_interrupt(e) ? interrupted(a, c, e) : raised(a, e);
+    Py_DECREF(e);
     return status;
 }
 
@@ -440,6 +445,8 @@ static PyObject *engine_close(PyObject *object, PyObject *unused) {
 static void engine_dealloc(PyObject *object) {
     engine_object *self = (engine_object *)object;
     PyObject_GC_UnTrack(object);
+    if (self->owner && self->owner->rt && !runtime_is_here(self->owner))
+        return; /* the library refers to it */
     if (self->owner) engine_end(self);
     Py_CLEAR(self->begin);
     Py_CLEAR(self->revoked);

@@ -59,6 +59,10 @@ static bool set(PyObject *e, const char *name, PyObject *value) {
     return good;
 }
 
+PyObject *words_to_python(const char *words) {
+    return PyUnicode_DecodeUTF8(words, (Py_ssize_t)strlen(words), "replace");
+}
+
 PyObject *raise_error(module_state *st, hd_status status, const hd_error *error) {
     hd_class class_ = hd_status_class(status);
     if (status == HD_NOMEM) return PyErr_NoMemory();
@@ -66,10 +70,10 @@ PyObject *raise_error(module_state *st, hd_status status, const hd_error *error)
         class_ < HD_CLASS_NOMEM && st->by_class[class_] ? st->by_class[class_] : st->error;
     bool told = error && error->status == status && *error->message;
     const char *text = told ? error->message : hd_status_text(status);
-    PyObject *e = PyObject_CallFunction(type, "s", text);
+    PyObject *e = PyObject_CallFunction(type, "N", words_to_python(text));
     if (e && set(e, "status", PyUnicode_FromString(hd_status_name(status))) &&
         set(e, "code", PyLong_FromLong((long)status)) &&
-        set(e, "path", PyUnicode_FromString(told ? error->path : "")) &&
+        set(e, "path", words_to_python(told ? error->path : "")) &&
         set(e, "line", PyLong_FromUnsignedLong(told ? error->line : 0)))
         PyErr_SetObject(type, e);
     Py_XDECREF(e);
@@ -97,16 +101,26 @@ static hd_status code_of(module_state *st, PyObject *e) {
     return status > 0 && status < HD_STATUS_COUNT_ ? (hd_status)status : HD_FAILED;
 }
 
-static bool is_interrupt(PyObject *type) {
-    return !PyErr_GivenExceptionMatches(type, PyExc_Exception);
+PyObject *exception_take(void) {
+    PyObject *type, *e, *traceback;
+    PyErr_Fetch(&type, &e, &traceback);
+    PyErr_NormalizeException(&type, &e, &traceback);
+    if (traceback) PyException_SetTraceback(e, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return e;
 }
 
-/* The first interrupt counts. */
-static void keep(runtime_object *self, PyObject *type, PyObject *e, PyObject *traceback) {
-    if (self->raised[0]) return;
-    self->raised[0] = Py_XNewRef(type);
-    self->raised[1] = Py_XNewRef(e);
-    self->raised[2] = Py_XNewRef(traceback);
+void exception_restore(PyObject *e) {
+    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(e)), e, PyException_GetTraceback(e));
+}
+
+bool exception_is_interrupt(PyObject *e) {
+    return !PyErr_GivenExceptionMatches(e, PyExc_Exception);
+}
+
+void interrupt_keep(runtime_object *self, PyObject *e) {
+    if (!self->interrupt) self->interrupt = Py_NewRef(e);
 }
 
 static void tell_failed(runtime_object *self, const char *name, PyObject *e) {
@@ -132,43 +146,29 @@ static void fail_tx(hd_tx *tx, hd_status status, PyObject *e) {
     PyErr_Clear();
 }
 
-/* Tells the exception that is set, whatever its class. */
-static void tell_pending(runtime_object *self, const char *name) {
-    PyObject *type, *e, *traceback;
-    PyErr_Fetch(&type, &e, &traceback);
-    PyErr_NormalizeException(&type, &e, &traceback);
-    tell_failed(self, name, e);
-    Py_XDECREF(type);
-    Py_XDECREF(e);
-    Py_XDECREF(traceback);
-}
-
 hd_status status_of_exception(runtime_object *self, hd_tx *tx, const char *name) {
-    PyObject *type, *e, *traceback;
-    PyErr_Fetch(&type, &e, &traceback);
-    PyErr_NormalizeException(&type, &e, &traceback);
-    if (traceback) PyException_SetTraceback(e, traceback);
+    PyObject *e = exception_take();
     hd_status status = code_of(self->st, e);
     hd_class class_ = hd_status_class(status);
     bool again =
         class_ == HD_CLASS_PENDING || class_ == HD_CLASS_STALE || class_ == HD_CLASS_TRANSIENT;
-    if (is_interrupt(type)) keep(self, type, e, traceback);
+    if (exception_is_interrupt(e)) interrupt_keep(self, e);
     else if (!again) tell_failed(self, name, e);
     if (tx && !again) fail_tx(tx, status, e);
-    Py_XDECREF(type);
-    Py_XDECREF(e);
-    Py_XDECREF(traceback);
+    Py_DECREF(e);
     return status;
 }
 
 /* The library's own report. What a function has raised was told when it was raised. */
 static void hear_failure(const hd_failure *failure, void *ctx) {
     runtime_object *self = ctx;
-    if (!self->told && !self->raised[0]) {
+    if (!self->told && !self->interrupt) {
         hd_error error = { .status = failure->status };
         snprintf(error.message, sizeof error.message, "%s", failure->message);
         raise_error(self->st, failure->status, &error);
-        tell_pending(self, failure->action);
+        PyObject *e = exception_take();
+        tell_failed(self, failure->action, e);
+        Py_DECREF(e);
     }
     self->told = false;
 }
@@ -178,9 +178,9 @@ hd_status errors_listen(runtime_object *self) {
 }
 
 bool raise_kept(runtime_object *self) {
-    if (!self->raised[0]) return false;
-    PyErr_Restore(self->raised[0], self->raised[1], self->raised[2]);
-    memset(self->raised, 0, sizeof self->raised);
+    if (!self->interrupt) return false;
+    exception_restore(self->interrupt);
+    self->interrupt = NULL;
     return true;
 }
 

@@ -116,18 +116,15 @@ static void raise_outcome(callback *c, hd_status status) {
 static void told(const char *id, hd_status status, void *ctx) {
     callback *c = ctx;
     runtime_object *self = c->owner;
-    PyObject *type = NULL, *e = NULL, *traceback = NULL;
+    PyObject *e = NULL;
     if (status) {
         raise_outcome(c, status);
-        PyErr_Fetch(&type, &e, &traceback);
-        PyErr_NormalizeException(&type, &e, &traceback);
+        e = exception_take();
     }
     PyObject *answer = PyObject_CallFunction(c->fn, "sO", id, e ? e : Py_None);
     if (!answer) (void)status_of_exception(self, NULL, "send");
     Py_XDECREF(answer);
-    Py_XDECREF(type);
     Py_XDECREF(e);
-    Py_XDECREF(traceback);
     callback_free(c);
 }
 
@@ -153,13 +150,11 @@ PyObject *runtime_send(PyObject *object, PyObject *args, PyObject *kw) {
         !PyArg_ParseTupleAndKeywords(args, kw, "OO|$zdppOdddp", names, &stream_, &payload,
                                      &options.id, &seconds, &lasting, &post, &done, &at, &after,
                                      &every, &every_missed) ||
-        !cell_from(self, stream_, &stream))
+        !cell_from(self, stream_, &stream) || !ms_from(seconds, "time", &options.id_time_ms) ||
+        !ms_from(at, "at", &options.deliver_at_ms) || !ms_from(after, "after", &options.after_ms) ||
+        !ms_from(every, "every", &options.every_ms))
         return NULL;
-    options.id_time_ms = (uint64_t)(seconds * 1000);
     options.lasting = lasting;
-    options.deliver_at_ms = (uint64_t)(at * 1000);
-    options.after_ms = (uint64_t)(after * 1000);
-    options.every_ms = (uint64_t)(every * 1000);
     options.every_missed = every_missed;
     callback *c = is_set(done) ? callback_new(self, done, NULL, stream) : NULL;
     if (is_set(done) && !c) return NULL;

@@ -49,6 +49,7 @@ typedef struct runtime_object {
     PyObject *module; /* keeps `st` */
     hd_runtime *rt;
     hd_pool *pool; /* for values of one call; cleared when `pool_users` is 0 again */
+    /* Calls that use the pool or convert values. Functions of the program may run in them: none may close the runtime. */
     uint32_t pool_users;
     unsigned long thread; /* that opened it */
     uint64_t forks;       /* module_state.forks at open */
@@ -64,10 +65,10 @@ typedef struct runtime_object {
     bool building;   /* the program starts a piece: what its pattern raises is raised there */
     bool woken;      /* it was called since the last pump */
     bool guarding;   /* the guard runs: its own calls are not guarded */
+    bool closing;    /* hd_close runs: callbacks keep what they refer to until it has returned */
     struct run_object *runs; /* suspended runs that the program holds: emptied at close */
-    PyObject *raised
-        [3]; /* type, value, traceback of an interrupt inside a callback; raised by the driving call */
-    struct clock *clock;        /* virtual time; NULL: the system's */
+    PyObject *interrupt; /* raised inside of a callback, and by the next driving call; NULL: none */
+    struct clock *clock; /* virtual time; NULL: the system's */
     struct log_lines *lines;    /* of the library's threads, for log_threads */
     struct callback *callbacks; /* all that live, for the garbage collector */
     hd_env env;
@@ -127,8 +128,13 @@ void callback_free(void *ctx); /* an hd_release_fn */
 
 /* Whether the runtime may be used here and now; else an exception is set. */
 bool runtime_usable(runtime_object *self);
+/* Whether the library may be called at all: the runtime is open, and this is the thread that opened it, and not in a child
+ * that was forked since. Where it may not be called, its memory and that of the objects it refers to stays. */
+bool runtime_is_here(const runtime_object *self);
 /* The same for a call of this name that waits for the store, which nothing may that runs in a transaction. */
 bool runtime_may_wait(runtime_object *self, const char *call);
+/* What the library says, as a str: names in it may be cut, or not be UTF-8, as those of files. */
+PyObject *words_to_python(const char *words);
 /* Sets the exception for a status. `error` may be NULL. Returns NULL. */
 PyObject *raise_status(runtime_object *self, hd_status status, const hd_error *error);
 PyObject *raise_error(module_state *st, hd_status status, const hd_error *error);
@@ -137,6 +143,15 @@ PyObject *none_or_raise(runtime_object *self, hd_status status);
 /* The status for the exception that is set, which is fetched: an error of ours keeps its own. A message goes to `tx`
  * if there is one; interrupts are kept for the driving call; everything else is told to runtime.failed. */
 hd_status status_of_exception(runtime_object *self, hd_tx *tx, const char *name);
+/* The exception that is set, taken: it is set no more, and the caller's. It has its traceback. */
+PyObject *exception_take(void);
+/* Sets it again. Takes it over. */
+void exception_restore(PyObject *e);
+/* Whether it is for the program as a whole (KeyboardInterrupt, SystemExit), and no failure of the function in which it
+ * was raised. */
+bool exception_is_interrupt(PyObject *e);
+/* An interrupt is raised by the next driving call; the first one counts. */
+void interrupt_keep(runtime_object *self, PyObject *e);
 /* NULL, and the exception set, if an interrupt was kept; else None or the exception for the status. */
 PyObject *driven(runtime_object *self, hd_status status);
 bool raise_kept(runtime_object *self);
@@ -242,5 +257,7 @@ PyObject *engine_schedule(PyObject *self, PyObject *name);
 PyObject *engine_schedules(PyObject *self, PyObject *unused);
 
 bool node_from(PyObject *from, hd_node *out);
+/* Seconds in milliseconds. ValueError: they are negative, no number, or more than 30,000 years. */
+bool ms_from(double seconds, const char *what, uint64_t *out);
 
 #endif

@@ -7,7 +7,7 @@ static PyObject *cell_text(hd_runtime *rt, hd_cell cell) {
     char name[400];
     if (!cell.id) return PyUnicode_FromString("");
     hd_cell_print(rt, cell, name, sizeof name);
-    return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+    return words_to_python(name);
 }
 
 static unsigned long long number_of(hd_node node) {

@@ -19,6 +19,17 @@ void object_free(PyObject *object) {
     Py_DECREF(type);
 }
 
+/* ---- Numbers ----------------------------------------------------------------------------- */
+
+bool ms_from(double seconds, const char *what, uint64_t *out) {
+    bool good = seconds >= 0 && seconds <= 1e12;
+    if (good) *out = (uint64_t)(seconds * 1000);
+    else
+        PyErr_Format(PyExc_ValueError, "%s is a number of seconds, at least 0 and at most 1e12",
+                     what);
+    return good;
+}
+
 /* ---- Functions --------------------------------------------------------------------------- */
 
 static void replace(PyObject **slot, PyObject *with) {

@@ -145,7 +145,7 @@ static PyObject *run_fail(PyObject *object, PyObject *e) {
 /* A run that is dropped unfinished, because its loop was closed, say, ends as aborted. */
 static void run_dealloc(PyObject *object) {
     run_object *self = (run_object *)object;
-    bool here = self->owner->rt && PyThread_get_thread_ident() == self->owner->thread;
+    bool here = runtime_is_here(self->owner);
     hd_run *run = run_take(self);
     if (run && here) hd_run_resume(run, HD_ABORTED);
     Py_CLEAR(self->owner);

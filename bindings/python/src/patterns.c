@@ -319,7 +319,9 @@ static PyObject *build_new(runtime_object *owner, hd_build *b, PyObject *cell_cl
 /* An exception while the program starts a piece is raised there; any other time it is told. */
 static hd_cell failed(runtime_object *self, hd_build *b, const char *name) {
     if (self->building) {
-        PyErr_Fetch(&self->raised[0], &self->raised[1], &self->raised[2]);
+        PyObject *e = exception_take();
+        interrupt_keep(self, e);
+        Py_DECREF(e);
         return hd_build_fail(b, HD_FAILED, "%s raised an exception", name);
     }
     hd_status status = status_of_exception(self, NULL, name);

@@ -18,6 +18,11 @@ static bool guarded(runtime_object *self) {
     return answer;
 }
 
+bool runtime_is_here(const runtime_object *self) {
+    return self->rt && self->forks == self->st->forks &&
+           PyThread_get_thread_ident() == self->thread;
+}
+
 bool runtime_usable(runtime_object *self) {
     if (!self->rt) {
         hd_error error = { .status = HD_CLOSED, .message = "the store is closed" };
@@ -93,6 +98,9 @@ callback *callback_new(runtime_object *owner, PyObject *fn, PyObject *extra, hd_
 void callback_free(void *ctx) {
     callback *c = ctx;
     if (!c) return;
+    hd_schema_close(c->schema);
+    c->schema = NULL;
+    if (c->owner->closing) return; /* close_runtime frees it: a __del__ could use the runtime */
     if (c->prev) c->prev->next = c->next;
     else c->owner->callbacks = c->next;
     if (c->next) c->next->prev = c->prev;
@@ -100,7 +108,6 @@ void callback_free(void *ctx) {
     Py_XDECREF(c->extra);
     Py_XDECREF(c->name);
     Py_XDECREF(c->version);
-    hd_schema_close(c->schema);
     PyMem_Free(c);
 }
 
@@ -131,16 +138,22 @@ static void close_parts(runtime_object *self) {
     self->pool = NULL;
 }
 
+/* Whether a function that the library or a conversion has called has not returned yet. */
+static bool is_at_work(const runtime_object *self) {
+    return hd_runtime_is_at_work(self->rt) || self->pool_users;
+}
+
 /* Callbacks that the library has not released by now are freed here: those of verdicts are released by nothing else. */
 static hd_status close_runtime(runtime_object *self) {
     hd_runtime *rt = self->rt;
     if (!rt) return HD_OK;
-    if (self->forks != self->st->forks || PyThread_get_thread_ident() != self->thread ||
-        hd_runtime_is_at_work(rt))
+    if (!runtime_is_here(self) || is_at_work(self))
         return HD_USAGE; /* it cannot be closed from here: its memory stays */
     (void)hd_runtime_sync(rt);
     close_parts(self);
+    self->closing = true;
     hd_status status = hd_close(rt);
+    self->closing = false;
     self->rt = NULL;
     log_threads(self);
     while (self->callbacks) callback_free(self->callbacks);
@@ -212,11 +225,11 @@ static int runtime_clear(PyObject *object) {
 /* A store that the program has not closed is closed with its object: what was written is on disk. The garbage collector
  * calls this before it takes anything apart, so functions that run once more find what they refer to. */
 static void runtime_finalize(PyObject *object) {
-    PyObject *raised[3];
-    PyErr_Fetch(&raised[0], &raised[1], &raised[2]);
+    PyObject *type, *e, *traceback; /* that are raised already */
+    PyErr_Fetch(&type, &e, &traceback);
     (void)close_runtime((runtime_object *)object);
     if (PyErr_Occurred()) PyErr_WriteUnraisable(object);
-    PyErr_Restore(raised[0], raised[1], raised[2]);
+    PyErr_Restore(type, e, traceback);
 }
 
 /* An object that was in no cycle has not been finalized by the collector. The functions that close_runtime may run take
@@ -231,11 +244,10 @@ static void runtime_dealloc(PyObject *object) {
     Py_CLEAR(self->on_work);
     Py_CLEAR(self->guard);
     Py_CLEAR(self->store);
-    if (!self->rt) {
-        clock_free(self->clock);
-        log_lines_free(self->lines);
-    }
-    for (int i = 0; i < 3; i++) Py_CLEAR(self->raised[i]);
+    if (self->rt) return; /* threads of the library refer to the object */
+    clock_free(self->clock);
+    log_lines_free(self->lines);
+    Py_CLEAR(self->interrupt);
     PyObject *module = self->module;
     object_free(object);
     Py_XDECREF(module);
@@ -285,7 +297,8 @@ static PyObject *runtime_due(PyObject *object, PyObject *unused) {
 /* Pumps once. True: settling is over, since the runtime is idle, a pump failed, or an exception is raised. */
 static bool settle_step(runtime_object *self, hd_status *status) {
     *status = pump(self);
-    if (raise_kept(self) || PyErr_CheckSignals()) return *status = HD_ABORTED, true;
+    if (raise_kept(self) || PyErr_CheckSignals() || !runtime_usable(self))
+        return *status = HD_ABORTED, true;
     if (*status && *status != HD_PENDING) return true;
     return *status != HD_PENDING && hd_runtime_is_idle(self->rt);
 }
@@ -440,7 +453,7 @@ static PyObject *get_closed(PyObject *object, void *unused) {
 static PyObject *get_at_work(PyObject *object, void *unused) {
     runtime_object *self = (runtime_object *)object;
     (void)unused;
-    return PyBool_FromLong(self->rt && hd_runtime_is_at_work(self->rt));
+    return PyBool_FromLong(self->rt && is_at_work(self));
 }
 
 static PyObject *get_in_transaction(PyObject *object, void *unused) {

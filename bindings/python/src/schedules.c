@@ -74,8 +74,6 @@ static bool chosen(const char *word, const char *const *words, const char *what,
     return false;
 }
 
-static uint64_t ms_of(double seconds) { return seconds > 0 ? (uint64_t)(seconds * 1000) : 0; }
-
 PyObject *engine_schedule_put(PyObject *object, PyObject *args, PyObject *kw) {
     static const char *const overlaps[] = { "skip", "queue", "allow", "cancel", NULL };
     static const char *const catches[] = { "last", "all", "none", NULL };
@@ -95,10 +93,9 @@ PyObject *engine_schedule_put(PyObject *object, PyObject *args, PyObject *kw) {
                                      &input, &s.cron, &s.zone, &s.every_s, &begin, &until,
                                      &s.jitter_s, &overlap, &catch_up, &s.window_s, &priority) ||
         !chosen(overlap, overlaps, "overlap", &which[0]) ||
-        !chosen(catch_up, catches, "catch_up", &which[1]))
+        !chosen(catch_up, catches, "catch_up", &which[1]) || !ms_from(begin, "begin", &s.from_ms) ||
+        !ms_from(until, "until", &s.until_ms))
         return NULL;
-    s.from_ms = ms_of(begin);
-    s.until_ms = ms_of(until);
     s.overlap = (hd_overlap)which[0];
     s.catch_up = (hd_catch_up)which[1];
     s.priority = priority;

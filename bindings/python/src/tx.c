@@ -25,18 +25,15 @@ PyObject *runtime_begin(PyObject *object, PyObject *args) {
 static void verdict(hd_status status, void *ctx) {
     callback *c = ctx;
     runtime_object *self = c->owner;
-    PyObject *answer = NULL, *type = NULL, *e = NULL, *traceback = NULL;
+    PyObject *e = NULL;
     if (status) {
         raise_error(self->st, status, NULL);
-        PyErr_Fetch(&type, &e, &traceback);
-        PyErr_NormalizeException(&type, &e, &traceback);
+        e = exception_take();
     }
-    answer = PyObject_CallFunctionObjArgs(c->fn, e ? e : Py_None, NULL);
+    PyObject *answer = PyObject_CallFunctionObjArgs(c->fn, e ? e : Py_None, NULL);
     if (!answer) (void)status_of_exception(self, NULL, "verdict");
     Py_XDECREF(answer);
-    Py_XDECREF(type);
     Py_XDECREF(e);
-    Py_XDECREF(traceback);
     callback_free(c);
 }
 
@@ -76,31 +73,26 @@ PyObject *runtime_abort(PyObject *object, PyObject *unused) {
 typedef struct attempt {
     runtime_object *self;
     PyObject *fn;
-    PyObject *result;    /* of the last try */
-    PyObject *raised[3]; /* by the function */
-    callback *told;      /* of transact_later; else NULL */
-    uint64_t group;      /* change group; 0: none */
+    PyObject *result; /* of the last try */
+    PyObject *raised; /* by the function in it */
+    callback *told;   /* of transact_later; else NULL */
+    uint64_t group;   /* change group; 0: none */
 } attempt;
 
 /* What the function raises ends the transaction, unless it is an error that another try can mend. */
 static hd_status raised(attempt *a) {
-    PyObject *type, *e, *traceback, *code;
-    PyErr_Fetch(&type, &e, &traceback);
-    PyErr_NormalizeException(&type, &e, &traceback);
-    code = PyObject_IsInstance(e, a->self->st->error) ? PyObject_GetAttrString(e, "code") : NULL;
+    PyObject *e = a->raised = exception_take();
+    PyObject *code =
+        PyObject_IsInstance(e, a->self->st->error) ? PyObject_GetAttrString(e, "code") : NULL;
     long status = code ? PyLong_AsLong(code) : HD_ABORTED;
     Py_XDECREF(code);
     PyErr_Clear();
-    for (int i = 0; i < 3; i++) Py_CLEAR(a->raised[i]);
-    a->raised[0] = type;
-    a->raised[1] = e;
-    a->raised[2] = traceback;
     return status > 0 && status < HD_STATUS_COUNT_ ? (hd_status)status : HD_ABORTED;
 }
 
 static hd_status try_once(hd_tx *tx, void *ctx) {
     attempt *a = ctx;
-    for (int i = 0; i < 3; i++) Py_CLEAR(a->raised[i]);
+    Py_CLEAR(a->raised);
     Py_CLEAR(a->result);
     hd_tx_set_group(tx, a->group);
     a->result = call_in(a->self, tx, a->fn);
@@ -112,9 +104,9 @@ static PyObject *outcome(attempt *a, hd_status status) {
     a->result = NULL;
     if (!status && result) return result;
     Py_XDECREF(result);
-    if (a->raised[0]) {
-        PyErr_Restore(a->raised[0], a->raised[1], a->raised[2]);
-        a->raised[0] = a->raised[1] = a->raised[2] = NULL;
+    if (a->raised) {
+        exception_restore(a->raised);
+        a->raised = NULL;
         return NULL;
     }
     return raise_status(a->self, status, NULL);
@@ -122,7 +114,7 @@ static PyObject *outcome(attempt *a, hd_status status) {
 
 static void attempt_fini(attempt *a) {
     Py_XDECREF(a->result);
-    for (int i = 0; i < 3; i++) Py_XDECREF(a->raised[i]);
+    Py_XDECREF(a->raised);
 }
 
 PyObject *runtime_transact(PyObject *object, PyObject *args) {
@@ -148,20 +140,13 @@ static void later_free(attempt *a) {
 static void later_told(hd_status status, void *ctx) {
     attempt *a = ctx;
     runtime_object *self = a->self;
-    PyObject *type = NULL, *e = NULL, *traceback = NULL;
-    PyObject *result = outcome(a, status);
-    if (!result) {
-        PyErr_Fetch(&type, &e, &traceback);
-        PyErr_NormalizeException(&type, &e, &traceback);
-    }
+    PyObject *result = outcome(a, status), *e = result ? NULL : exception_take();
     PyObject *answer =
         PyObject_CallFunctionObjArgs(a->told->fn, e ? e : Py_None, result ? result : Py_None, NULL);
     if (!answer) (void)status_of_exception(self, NULL, "transact");
     Py_XDECREF(answer);
     Py_XDECREF(result);
-    Py_XDECREF(type);
     Py_XDECREF(e);
-    Py_XDECREF(traceback);
     later_free(a);
 }
 

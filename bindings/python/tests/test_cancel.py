@@ -11,6 +11,7 @@ import pytest
 
 import heddle
 from flow import call
+from heddle import running
 from heddle import Workflow, action, workflow
 
 
@@ -312,6 +313,74 @@ def test_an_interrupt_in_a_sink_is_raised_by_what_drives_the_store():
         x.set(3)
         store.settle()
         assert x() == 3
+
+
+CLOSED_BY_A_SIGNAL = """
+import signal
+import heddle
+signal.signal(signal.SIGALRM, lambda *_: store.close())
+for _ in range(5):
+    store = heddle.open()
+    cell = store.cell("main/x")
+    store.effect(lambda: cell())
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        for i in range(10_000_000):
+            store._runtime.settle()
+    except heddle.Error as error:
+        print(error)
+"""
+
+
+def test_a_signal_handler_that_closes_the_store_ends_settle():
+    out = subprocess.run([sys.executable, "-c", CLOSED_BY_A_SIGNAL], capture_output=True, text=True, timeout=100, check=True)
+    assert set(out.stdout.splitlines()) <= {"the store is closed", ""} and out.stdout
+
+
+def test_ctrl_c_while_a_step_begins_fails_no_step(path, monkeypatch):
+    begin, calls = running.Actions.begin, []
+
+    def interrupted(self, *attempt):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        begin(self, *attempt)
+
+    async def main():
+        async with heddle.open(path) as store:
+            return await store.options(key="k").run(call(double), 5)
+
+    monkeypatch.setattr(running.Actions, "begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert asyncio.run(main()) == 10 and len(calls) >= 2
+
+
+@pytest.mark.parametrize("line", range(1, 12))
+def test_ctrl_c_at_any_line_of_a_beginning_fails_no_step(line):
+    code, left = {running.Actions.begin.__code__, running.Actions._begin.__code__}, [line]
+
+    def trace(frame, event, _):
+        if frame.f_code not in code:
+            return None
+        left[0] -= event == "line"
+        if left[0] == 0:
+            left[0] = -1
+            raise KeyboardInterrupt
+        return trace
+
+    loop = asyncio.new_event_loop()
+    with heddle.open() as store:
+        sys.settrace(trace)
+        try:
+            loop.run_until_complete(store.options(key="k").run(call(double), 5))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        assert loop.run_until_complete(asyncio.wait_for(store.handle("w/k").result(), 10)) == 10
+        assert not store._own._flows.actions.running
+    loop.close()
 
 
 def test_cancelled_waits_leave_no_objects(path):

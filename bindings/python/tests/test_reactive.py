@@ -377,6 +377,18 @@ def test_holds(heddle_lab):
     assert seen == [1]
 
 
+@pytest.mark.parametrize("seconds", [-1, -0.001, 4_294_968, float("nan")])
+def test_no_time_of_a_gate_or_hold(store, seconds):
+    @store.effect
+    def shown():
+        store.cell("main/x")()
+
+    register = [lambda: store.effect(lambda: None, debounce=seconds), lambda: store.computed("main/y", throttle=seconds)(lambda: 1)]
+    for call in (*register, lambda: shown.node.debounce(seconds), lambda: shown.node.throttle(seconds), lambda: store.hold("x", seconds)):
+        with pytest.raises(ValueError, match="the time is a number of seconds"):
+            call()
+
+
 def test_why_prints_a_tree(store, tmp_path):
     x, y = store.cell("main/x"), store.cell("main/y")
     store.trace()

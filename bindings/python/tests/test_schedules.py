@@ -138,6 +138,13 @@ def test_a_program_does_the_steps_of_its_queues_only(path):
     assert asyncio.run(main()) == (2, 9)
 
 
+@pytest.mark.parametrize("most", [-1, 1 << 32])
+def test_no_bound_of_a_queue(most):
+    with Lab() as lab:
+        with pytest.raises(ValueError, match="most is a number of steps"):
+            lab.wait(lab.store.queue("gpu").set(most=most))
+
+
 def test_no_name_of_a_queue():
     with pytest.raises(ValueError, match="queue is a name"):
         action(queue="a b")(lambda: None)
@@ -173,6 +180,23 @@ class Waiting(Workflow):
 
 
 # ---- Events for later
+
+
+def test_a_moment_before_1970_has_passed():
+    with Lab() as lab:
+        got = []
+        lab.store.on("main/ticks")(lambda event: got.append(event.payload))
+        lab.store.post_event("main/ticks", "long ago", at=datetime.datetime(1960, 1, 1))
+        lab.store.settle()
+        assert got == ["long ago"]
+
+
+@pytest.mark.parametrize("seconds", [-1, -0.001, float("nan"), float("inf"), 1e300])
+def test_no_time_of_an_event(seconds):
+    with heddle.open() as store:
+        for what in "after", "every", "time":
+            with pytest.raises(ValueError, match=f"{what} is a number of seconds"):
+                store.post_event("main/ticks", 1, **{what: seconds})
 
 
 def test_events_are_delivered_later_and_again_and_again():

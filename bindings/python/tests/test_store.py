@@ -440,6 +440,12 @@ def test_closing_ends_what_waits_in_a_loop():
     assert seen == [1, "the store is closed", "finally"]
 
 
+@pytest.mark.parametrize("before", range(2))
+def test_a_message_is_cut_between_two_characters(tmp_path, before):
+    with pytest.raises(heddle.Error, match="ä/x.db"):
+        heddle.open(str(tmp_path / ("x" * before + "ä" * 100) / "x.db"))
+
+
 def test_fork_is_refused(path):
     program = f"""
 import heddle, os
@@ -463,6 +469,123 @@ store.close()
     assert "opened before fork()" in out.stdout and not out.stderr
     with heddle.open(path) as store:
         assert store.cell("main/x")() == 5 and store.cell("main/y")() == 1
+
+
+def run_program(program, *arguments):
+    """A program of its own, since a fault may end it with a signal. What it prints."""
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=100).stdout
+
+
+COLLECTS_AN_ENGINE = """
+import gc, os, sys, threading
+import heddle
+store = heddle.open(sys.argv[1])
+engine = store._runtime.engine(lambda *_: None, lambda *_: None)
+while not engine.active:
+    store._runtime.turn(0.01)
+lease = store.cell("main/lease/workflow")
+held = lease()
+def collect():
+    global engine
+    del engine
+    gc.collect()
+if sys.argv[2] == "thread":
+    other = threading.Thread(target=collect)
+    other.start()
+    other.join()
+elif (pid := os.fork()) == 0:
+    collect()
+    os._exit(0)
+else:
+    assert os.waitpid(pid, 0)[1] == 0
+with heddle.open(sys.argv[1], worker=False) as again:
+    print(again.cell("main/lease/workflow")() == held)
+store.close()
+with heddle.open(sys.argv[1], worker=False) as again:
+    print("session" in again.cell("main/lease/workflow")())
+"""
+
+
+@pytest.mark.parametrize("where", ["thread", "child"])
+def test_an_engine_that_is_collected_elsewhere_stays_open(path, where):
+    assert run_program(COLLECTS_AN_ENGINE, path, where) == "True\nFalse\n"
+
+
+COLLECTS_A_STORE = """
+import gc, os, sys, threading
+import heddle
+def work(i):
+    store = heddle.open(os.path.join(sys.argv[1], f"{i}.db"))
+    cell = store.cell("main/x")
+    for k in range(200):
+        cell.set([k] * 1000)
+    store._runtime.pump()
+    store.effect(lambda: cell())
+for i in range(10):
+    thread = threading.Thread(target=work, args=(i,))
+    thread.start()
+    thread.join()
+    gc.collect()
+print("collected")
+"""
+
+
+def test_a_store_that_another_thread_collects_stays_with_its_writer(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONMALLOC", "debug")  # memory that is freed is overwritten
+    assert run_program(COLLECTS_A_STORE, str(tmp_path)) == "collected\n"
+
+
+USES_A_STORE_THAT_CLOSES = """
+import heddle
+class Last:
+    def __del__(self):
+        try:
+            store.cell("main/y").set(1)
+        except heddle.Error as error:
+            print(error)
+store = heddle.open()
+def read(last=Last()):
+    store.cell("main/x")()
+store.effect(read)
+store.on("main/stream")(lambda event, last=Last(): None)
+store.cell("main/z").sink(lambda value, last=Last(): None)
+del read
+store.settle()
+store.close()
+"""
+
+
+def test_a_finalizer_that_uses_a_store_which_is_being_closed_is_refused():
+    assert run_program(USES_A_STORE_THAT_CLOSES) == "the store is closed\n" * 3
+
+
+CLOSES_WHILE_A_VALUE_IS_CONVERTED = """
+import dataclasses
+import heddle
+class Closes:
+    def __get__(self, value, cls):
+        if value is not None:
+            store.close()
+        return 0
+@dataclasses.dataclass
+class Part:
+    a: int
+Part.a = Closes()
+store = heddle.open()
+cell = store.cell("main/x")
+for write in cell.set, lambda part: store.transact(lambda: cell.set(part)):
+    try:
+        write([1, Part.__new__(Part)])
+    except heddle.UsageError as error:
+        print(str(error)[:38])
+cell.set(5)
+print(cell())
+"""
+
+
+def test_a_store_is_not_closed_while_a_value_is_converted():
+    refused = "a store cannot be closed by a function\n"
+    assert run_program(CLOSES_WHILE_A_VALUE_IS_CONVERTED) == refused * 2 + "5\n"
 
 
 def test_a_store_that_is_dropped_has_stored_everything(path):
