@@ -106,6 +106,22 @@ class Flow(Workflow):
             got.append(repr(e))
         return got
 """,
+    "a group of what a member of an enum is": """
+class Word(str, enum.Enum):
+    NONE = ""
+    AB = "ab"
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        got = []
+        for word in Word.NONE, Word.AB:
+            try:
+                got.append(ExceptionGroup("g", word))
+            except (TypeError, ValueError) as e:
+                got.append(repr(e))
+        return got
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):
