@@ -184,6 +184,21 @@ class Action(Generic[P, T_co]):
         return f"<action {self.name}>"
 
 
+def is_another(one: Any, two: Any) -> bool:
+    """Whether two actions are different functions. A function that is defined again (in a notebook, after a reload, in a
+    module that also is __main__) counts as the same: its last definition does the steps."""
+    if not isinstance(one, Action) or not isinstance(two, Action) or one.function is two.function:
+        return False
+    place, other = ((action.function.__code__.co_filename, action.__qualname__) for action in (one, two))
+    return place != other and (one.__module__, one.__qualname__) != (two.__module__, two.__qualname__)
+
+
+def two_of_a_name(name: str, one: Action[..., Any], two: Action[..., Any]) -> str:
+    """What is wrong with them: steps find their action by its name."""
+    of = " and ".join(f"{action.__module__}.{action.__qualname__}" for action in (one, two))
+    return f"two actions have the name {name}: {of}. Give one of them another: @action(name=...)"
+
+
 def _place(parameter: inspect.Parameter, signature: inspect.Signature) -> int:
     return list(signature.parameters).index(parameter.name) if parameter.kind is not parameter.KEYWORD_ONLY else -1
 

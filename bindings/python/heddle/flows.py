@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _heddle
+from .actions import is_another, two_of_a_name
 from .keeping import Keep, keep_of
 from .running import Actions
 from .registry import Compiled, has_any, known, own_actions
@@ -48,6 +49,8 @@ class Flows:
         self.driver.moved.append(self.actions.moved)
         self.driver.ended.append(self.actions.ended)
         self.registered: dict[str, Compiled] = {}
+        self._asked_for: dict[str, Any] = {}
+        """The actions of the workflows that were registered, by name."""
         self._waiting: set[asyncio.Future[Any]] = set()
         """For results."""
         self.serves = serves and not observer
@@ -70,11 +73,20 @@ class Flows:
     def register(self, compiled: Compiled) -> None:
         if self.registered.get(compiled.name) is compiled:
             return
+        self._check_names(compiled.actions)
         self.registered[compiled.name] = compiled
         self.serve(compiled.actions)
         for child in compiled.children:
             self.register(child)
         self.engine.register(compiled.ir)
+
+    def _check_names(self, actions: Mapping[str, Any]) -> None:
+        """Two workflows that are used in one space must mean the same function by a name of an action."""
+        for name, given in actions.items():
+            other = self._asked_for.get(name, given)
+            if is_another(other, given):
+                raise _heddle.UsageError(two_of_a_name(name, other, given))
+        self._asked_for.update(actions)
 
     def _listen_if_free(self) -> None:
         """Workers of this store may connect here, unless another program has the socket."""

@@ -21,6 +21,7 @@ import tempfile
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from . import _heddle, registry, values
+from .actions import is_another, two_of_a_name
 from .running import Actions
 from .store import Store
 
@@ -298,29 +299,44 @@ def _import(name: str) -> Any:
 
 
 def all_actions() -> dict[str, Any]:
-    found = {name: action for compiled in registry.known() for name, action in compiled.actions.items()}
+    found: dict[str, Any] = {}
+    for compiled in registry.known():
+        for name, action in compiled.actions.items():
+            if is_another(found.setdefault(name, action), action):
+                raise SystemExit(f"heddle-worker: {two_of_a_name(name, found[name], action)}")
+        found.update(compiled.actions)
     return {**found, **registry.own_actions()} if registry.has_any() else found
 
 
-async def work(store: Store, path: str, room: int, queues: Optional[Sequence[str]]) -> None:
-    """What a worker process does."""
+async def work(store: Store, path: str, room: int, queues: Optional[Sequence[str]], lifeline: Optional[int]) -> None:
+    """What a worker process does. When the first process is gone, also by SIGKILL, this one stops as after SIGTERM: nobody
+    else would ever stop it, and it would go on with old code beside the workers that are started next."""
     connection = Connection(path, all_actions(), f"python {os.getpid()}", room, queues)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, connection.stop)
+    if lifeline is not None:
+        loop.add_reader(lifeline, _orphaned, loop, lifeline, connection)
     async with store:
         await connection.serve()
+
+
+def _orphaned(loop: asyncio.AbstractEventLoop, lifeline: int, connection: Connection) -> None:
+    loop.remove_reader(lifeline)
+    print(f"heddle-worker: the first process is gone; process {os.getpid()} stops", file=sys.stderr)
+    connection.stop()
 
 
 # ---- The supervisor
 
 
-async def _keep_one(command: list[str], stopping: asyncio.Event, children: set[asyncio.subprocess.Process]) -> None:
+async def _keep_one(command: list[str], lifeline: int, stopping: asyncio.Event,
+                    children: set[asyncio.subprocess.Process]) -> None:
     """A process, and another one whenever it dies."""
     wait = AGAIN_SECONDS
     while not stopping.is_set():
         began = asyncio.get_running_loop().time()
-        child = await asyncio.create_subprocess_exec(*command)
+        child = await asyncio.create_subprocess_exec(*command, pass_fds=(lifeline,))
         children.add(child)
         if stopping.is_set():
             child.terminate()
@@ -352,17 +368,30 @@ async def supervise(store: Store, target: str, processes: int, room: int, queues
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
-    with _socket_elsewhere(store) as elsewhere:
+    with _socket_elsewhere(store) as elsewhere, _lifeline() as lifeline:
         async with store:
             flows = (store if space is None else store.space(space))._flows_(serves=False)
             for compiled in registry.known():
                 flows.register(compiled)
             path = flows.listen(elsewhere)
-            command = [sys.executable, "-m", "heddle", "worker", target, "--child", path, "--room", str(room)]
+            command = [sys.executable, "-m", "heddle", "worker", target, "--child", path, "--lifeline", str(lifeline),
+                       "--room", str(room)]
             for queue in queues or ():
                 command += ["--queue", queue]
             print(f"heddle-worker: {processes} process{'' if processes == 1 else 'es'} at {path}", flush=True)
-            await asyncio.gather(*(_keep_one(command, stopping, children) for _ in range(processes)))
+            await asyncio.gather(*(_keep_one(command, lifeline, stopping, children) for _ in range(processes)))
+
+
+@contextlib.contextmanager
+def _lifeline() -> Iterator[int]:
+    """The end of a pipe for the processes below. This process alone has the other end, so theirs reads as ended as soon as
+    this process is gone, whatever ended it."""
+    theirs, ours = os.pipe()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        os.close(ours)
 
 
 @contextlib.contextmanager
@@ -385,6 +414,7 @@ def parse(arguments: Optional[list[str]]) -> argparse.Namespace:
                         '("" is the queue of steps that name none); default: of all')
     parser.add_argument("--space", metavar="NAME", help="the space whose workflows are run; default: that of the store")
     parser.add_argument("--child", metavar="SOCKET", help=argparse.SUPPRESS)
+    parser.add_argument("--lifeline", type=int, metavar="FD", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.processes < 1 or options.room < 1:
         parser.error("--processes and --room are at least 1")
@@ -404,9 +434,10 @@ def main(arguments: Optional[list[str]] = None) -> int:
             store.space(options.space)
         except ValueError as refused:
             raise SystemExit(f"heddle-worker: {refused}") from None
+    all_actions()  # refuses two of one name here, not in each process
     store._runs_workflows = False  # supervise() opens the engine, without actions
     if options.child:
-        asyncio.run(work(store, options.child, options.room, options.queue))
+        asyncio.run(work(store, options.child, options.room, options.queue, options.lifeline))
     else:
         asyncio.run(supervise(store, options.target, options.processes, options.room, options.queue, options.space))
     return 0

@@ -822,3 +822,26 @@ def test_an_action_that_raises_an_exception_whose_text_cannot_be_made_fails_its_
             with pytest.raises(TypeError, match="exception Wordless cannot be used: ZeroDivisionError: no text"):
                 await asyncio.wait_for(store.run(call(act), 1), 20)
     asyncio.run(main())
+
+
+def test_two_workflows_mean_one_function_by_a_name():
+    """A workflow never calls the function of another module that happens to have the name of its own. A function that is
+    defined again, as in a notebook, is the same one."""
+
+    def define(module, text):
+        @heddle.action
+        async def send(x):
+            return text
+
+        send.__module__, send.__qualname__ = module, "send"
+        send.function.__code__ = send.function.__code__.replace(co_filename=f"{module}.py")
+        return call(send, name=module)
+
+    async def use():
+        async with heddle.open() as store:
+            assert await store.run(define("letters", "a letter"), None) == "a letter"
+            assert await store.run(define("letters", "a new letter"), None) == "a new letter"
+            with pytest.raises(heddle.UsageError, match="two actions have the name act: letters.send and parcels.send"):
+                await store.run(define("parcels", "a parcel"), None)
+
+    asyncio.run(use())

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -36,6 +37,14 @@ def workers(path, *options):
 def log(path):
     with open(path + ".log", encoding="utf-8") as file:
         return file.read().split("\n")[:-1]
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def watch(path, use):
@@ -228,6 +237,24 @@ def test_a_process_that_dies_is_replaced_and_its_step_done_by_another(path, shop
     assert process.returncode == 0 and "starting another" in process.errors
 
 
+def test_processes_end_with_the_first_one(path, shop):
+    """Killed, it stops nobody. Workers of a new version would share the work with processes that have the old code."""
+    with workers(path, "--processes", "2", "--room", "1") as process:
+        async def use(store):
+            pids = set()
+            while len(pids) < 2:
+                pids |= set(await asyncio.gather(*(store.run(shop.Waits, 0.02) for _ in range(8))))
+            return pids
+
+        pids = watch(path, use)
+        process.kill()
+        until = time.monotonic() + 20
+        while any(runs(pid) for pid in pids) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not [pid for pid in pids if runs(pid)]
+    assert process.errors.count("the first process is gone") == 2
+
+
 def test_workers_survive_the_end_of_the_engines_program(path, shop):
     program = "import asyncio, shop\nasync def main():\n  async with shop.store() as s:\n    s.register(shop.Waits)\n" \
               "    print('up', flush=True)\n    await asyncio.sleep(3600)\nasyncio.run(main())"
@@ -297,3 +324,22 @@ def test_a_module_without_workflows_is_refused(tmp_path):
     out = subprocess.run([sys.executable, "-m", "heddle", "worker", "./empty.py:file"], cwd=tmp_path, capture_output=True,
                          text=True, timeout=30)
     assert out.returncode == 1 and out.stderr.endswith("write empty:file\n")
+
+
+def test_two_actions_of_one_name_are_refused(tmp_path):
+    """Steps find their action by its name: one of the two workflows would call the other's function."""
+    text = """from heddle import Workflow, action, workflow
+@action
+async def send() -> str:
+    return "{0}"
+@workflow
+class {0}(Workflow):
+    async def run(self) -> str:
+        return await send()
+"""
+    for name in ("Letter", "Parcel"):
+        (tmp_path / f"{name.lower()}.py").write_text(text.format(name))
+    (tmp_path / "post.py").write_text("import letter, parcel\nfile = 'post.db'\n")
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "post:file"], cwd=tmp_path, capture_output=True, text=True)
+    assert out.returncode == 1 and out.stderr == ("heddle-worker: two actions have the name send: letter.send and parcel.send. "
+                                                  "Give one of them another: @action(name=...)\n")
