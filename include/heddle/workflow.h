@@ -348,8 +348,7 @@ typedef struct hd_schedule {
     const char *zone; /* "Europe/Berlin", as tzdata names it; "UTC" (default); "+02:00" */
     double every_s;   /* instead of cron: seconds between two times */
     /* Times are at or after from_ms and before until_ms (ms since 1970). The first time of every_s is from_ms; by
-     * default one interval after the schedule was stored. Only times after the moment at which the schedule is stored
-     * start an instance. */
+     * default one interval after the schedule was first stored. Only times after that moment start an instance. */
     uint64_t from_ms, until_ms;
     double jitter_s; /* each start is delayed by a random time below this */
     hd_overlap overlap;
@@ -360,7 +359,10 @@ typedef struct hd_schedule {
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_schedule;
 
-/* Stores a schedule, or replaces the one of that name, and returns when that is on disk; it pumps meanwhile. The active
+/* Stores a schedule, or replaces the one of that name, and returns when that is on disk; it pumps meanwhile. If cron, zone,
+ * every_s, from_ms and until_ms are those of the one that is replaced, it goes on where that was, so that a program may
+ * store its schedules at each start; an every_s without a from_ms keeps the former one's. If they are others, times begin
+ * anew, and those that were missed are not made up for. The active
  * engine, in whichever process, starts the instances "workflow/name@2026-11-17T02:00:00Z". Starting one and advancing
  * the schedule to the next time are one transaction, so each time starts one instance, whatever crashes. HD_SYNTAX: the
  * cron fields are malformed (the error has the column); HD_NOT_FOUND: no such zone or workflow; HD_MISMATCH: the input

@@ -97,7 +97,8 @@ typedef struct wish {
     hd_engine *e;
     const char *name;
     place_id at;
-    hd_value doc; /* put: the new one */
+    hd_value doc;    /* put: the new one */
+    bool from_given; /* put: the caller says when it begins */
     schedule_form form;
     bool pause;
     uint64_t now_ms;
@@ -106,17 +107,37 @@ typedef struct wish {
 static const char *const kept[] = { "running", "last",    "started", "skipped",
                                     "paused",  "waiting", "trigger" };
 
+static hd_value with_kept(hd_pool *pool, hd_value to, hd_value before, const char *key) {
+    hd_value v = hd_value_at(before, key);
+    return hd_value_exists(v) ? hd_object_set(pool, to, key, v) : to;
+}
+
+/* Programs store their schedules at each start. If that began the times anew, an interval that is longer than a program
+ * runs would never be over, and no missed time would be made up for. */
+static bool has_same_times(const wish *c, hd_value before) {
+    static const char *const keys[] = { "cron", "zone", "every", "until", "from" };
+    size_t n = sizeof keys / sizeof *keys;
+    bool any_from = c->form.times.every_ms && !c->from_given;
+    for (size_t i = 0; i < n - any_from; i++)
+        if (!hd_value_equal(hd_value_at(c->doc, keys[i]), hd_value_at(before, keys[i])))
+            return false;
+    return hd_value_exists(before);
+}
+
 static hd_status put_in(hd_tx *tx, void *ctx) {
     const wish *c = ctx;
     hd_pool *pool = hd_tx_pool(tx);
     hd_value before = hd_tx_get(tx, (hd_cell){ c->at }), doc = c->doc;
     hd_status status = hd_value_status(before);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        hd_value v = hd_value_at(before, kept[i]);
-        if (hd_value_exists(v)) doc = hd_object_set(pool, doc, kept[i], v);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        doc = with_kept(pool, doc, before, kept[i]);
+    if (has_same_times(c, before)) {
+        doc = with_kept(pool, doc, before, "from");
+        doc = with_kept(pool, doc, before, "next");
+    } else {
+        uint64_t next = timetable_next(&c->form.times, c->now_ms);
+        if (next != TIMETABLE_NEVER) doc = with_ms(pool, doc, "next", next);
     }
-    uint64_t next = timetable_next(&c->form.times, c->now_ms);
-    if (next != TIMETABLE_NEVER) doc = with_ms(pool, doc, "next", next);
     if (!status) status = hd_tx_set(tx, (hd_cell){ c->at }, doc);
     return status ? status : hd_tx_set_kind(tx, (hd_cell){ c->at }, SCHEDULE_KIND);
 }
@@ -178,7 +199,7 @@ static hd_status transact(wish *c, hd_tx_fn fn) {
 }
 
 hd_status hd_schedule_put(hd_engine *e, const hd_schedule *schedule, hd_error *error) {
-    wish c = { .e = e, .name = schedule->name };
+    wish c = { .e = e, .name = schedule->name, .from_given = schedule->from_ms != 0 };
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;

@@ -1,8 +1,8 @@
 /* test_workflow_schedules.c -- random schedules, against what their times say.
  *
  * Schedules of every policy start instances that end at once or wait for a signal, while the clock goes on by random
- * steps, is set back or forward, the engine closes and another opens, and schedules are triggered. After each turn the
- * instances that there are must be ones that the schedule allows:
+ * steps, is set back or forward, the engine closes and another opens, which may store the schedule again, and schedules
+ * are triggered. After each turn the instances that there are must be ones that the schedule allows:
  *
  *     a time is started at most once, and never before it has come
  *     where overlapping is allowed and every time is caught up, all times that have come are started
@@ -118,6 +118,7 @@ static uint64_t time_of(const char *id) {
 
 typedef struct world {
     hd_schedule s;
+    bool from_given; /* else it begins an interval after it is stored */
     uint64_t latest; /* the latest wall clock that there was */
     bool triggered, jumped;
 } world;
@@ -160,12 +161,21 @@ static void finish_some(const world *w) {
         if (roll(2)) (void)hd_workflow_signal(engine, now.ids[i], "go", hd_null());
 }
 
+/* Programs do that at each start: it changes nothing. */
+static void store_schedule(const world *w) {
+    hd_schedule s = w->s;
+    hd_error error = { 0 };
+    if (!w->from_given) s.from_ms = 0;
+    if (hd_schedule_put(engine, &s, &error)) fail_msg("%s", error.message);
+}
+
 static void disturb(world *w) {
     int what = roll(12);
     if (what == 0) {
         close_engine();
         lab_env_advance_ms(env, (uint64_t)roll(5 * (int)(w->s.every_s * 1000)));
         open_engine();
+        if (roll(2)) store_schedule(w);
     } else if (what == 1 &&
                now_ms() % SECOND % 900) { /* its id has a fraction, which tells it apart */
         triggers += !hd_schedule_trigger(engine, w->s.name);
@@ -193,9 +203,10 @@ static void run_world(uint64_t seed) {
                        .every_s = 1 + roll(30),
                        .overlap = (hd_overlap)roll(4),
                        .catch_up = (hd_catch_up)roll(3) } };
-    w.s.from_ms = now_ms() + (1 + (uint64_t)roll(20)) * SECOND;
-    hd_error error = { 0 };
-    if (hd_schedule_put(engine, &w.s, &error)) fail_msg("%s", error.message);
+    w.from_given = roll(2);
+    w.s.from_ms =
+        now_ms() + (w.from_given ? 1 + (uint64_t)roll(20) : (uint64_t)w.s.every_s) * SECOND;
+    store_schedule(&w);
     for (int turn = 0; turn < 60; turn++) {
         lab_env_advance_ms(env, (uint64_t)roll((int)(w.s.every_s * 1500)));
         disturb(&w);

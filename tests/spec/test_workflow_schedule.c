@@ -183,6 +183,46 @@ static void no_missed_time_is_made_up_for(void **state) {
     assert_int_equal(calls, 1);
 }
 
+/* Each start of a program stores its schedules again. */
+static void one_that_is_stored_again_goes_on_where_it_was(void **state) {
+    hd_schedule hourly = { .name = "h", .workflow = "job", .every_s = 3600 };
+    hd_schedule daily = { .name = "d", .workflow = "job", .cron = "0 1 * * *" };
+    for (int i = 0; i < 4; i++) {
+        put_schedule(&hourly);
+        put_schedule(&daily);
+        advance(20 * MINUTE);
+    }
+    assert_string_equal(instances("done"), "job/d@2020-01-01T01:00:00Z job/h@2020-01-01T01:00:00Z");
+    hd_engine_close(engine);
+    lab_env_advance_ms(env, DAY);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    put_schedule(&hourly);
+    put_schedule(&daily);
+    for (int i = 0; i < 6; i++) pump();
+    assert_int_equal(calls, 4); /* the last of the missed times of each */
+    hd_schedule_pause(engine, "h");
+    put_schedule(&hourly);
+    advance(2 * HOUR);
+    assert_int_equal(calls, 4); /* a pause is kept, too */
+}
+
+static void other_times_begin_anew(void **state) {
+    put_schedule(&(hd_schedule){ .name = "s", .workflow = "job", .every_s = 3600 });
+    advance(50 * MINUTE);
+    put_schedule(&(hd_schedule){ .name = "s", .workflow = "job", .every_s = 1800 });
+    advance(20 * MINUTE);
+    assert_int_equal(calls, 0);
+    advance(10 * MINUTE);
+    assert_int_equal(calls, 1);
+    put_schedule(&(hd_schedule){ .name = "s",
+                                 .workflow = "job",
+                                 .every_s = 1800,
+                                 .from_ms = (uint64_t)number_of_now() + 5 * MINUTE });
+    advance(5 * MINUTE);
+    assert_int_equal(calls, 2);
+}
+
 static void pausing_triggering_and_resuming(void **state) {
     put_schedule(&(hd_schedule){ .name = "s", .workflow = "job", .cron = "@hourly" });
     assert_int_equal(hd_schedule_pause(engine, "s"), HD_OK);
@@ -457,6 +497,8 @@ int main(void) {
         IN_A_WORLD(all_missed_times_are_made_up_for),
         IN_A_WORLD(missed_times_beyond_the_window_are_left_out),
         IN_A_WORLD(no_missed_time_is_made_up_for),
+        IN_A_WORLD(one_that_is_stored_again_goes_on_where_it_was),
+        IN_A_WORLD(other_times_begin_anew),
         IN_A_WORLD(pausing_triggering_and_resuming),
         IN_A_WORLD(each_trigger_is_a_start),
         IN_A_WORLD(a_trigger_that_overlaps_is_a_time_that_overlaps),

@@ -87,6 +87,7 @@ class Workflows:
                  priority: int = 0) -> Schedule:
         """``await store.schedule("nightly", cron="30 2 * * *", zone="Europe/Berlin").start(Report)``: starts a workflow at
         certain times, whichever program runs the space then. ``store.schedule("nightly")`` alone is the one that is stored.
+        A program may store its schedules at each start: one with the same times goes on where it was.
 
         ``cron`` is minute, hour, day of the month, month, day of the week, or @hourly, @daily, ...; ``every`` is an interval
         instead. ``overlap`` says what is done while the instance before is not over: "skip", "queue" one, "allow", "cancel"
