@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXTS = 7, NUMBERS = 9, KEY_SIZE = 600 };
+enum { TEXTS = 7, NUMBERS = 9, KEY_SIZE = 600, WINNERS = 4 };
 typedef enum row_table {
     LOG,     /* row; hash; body */
     HEAD,    /* name; the numbers below; kind, value, meta, space, instance, id */
@@ -73,6 +73,12 @@ typedef struct sim_store {
     uint32_t machine;
     state own; /* of the transaction */
     bool open, writes, appended;
+    /* What came with the refusal of the last append (0550): rows behind `winners_after`, for the next attempt alone, and
+     * the numbers beside them, each of which is told once. */
+    const row *winners[WINNERS];
+    uint32_t winner_count;
+    uint64_t winners_after, beside[LOG_NUMBERS_];
+    bool beside_left[LOG_NUMBERS_];
 } sim_store;
 
 static sim_store *store_of(const log_store *s) { return (sim_store *)(void *)(uintptr_t)s; }
@@ -214,8 +220,11 @@ static bool sim_is_lost(const log_store *s) {
     return store_of(s)->service->lines[store_of(s)->machine] == SIM_DEAD;
 }
 
-static hd_status begin(sim_store *s, bool writes) {
+static hd_status begin(sim_store *s, bool writes, bool appends) {
     assert(!s->open);
+    s->base.told_early = false;
+    if (!appends) s->winner_count = 0;
+    memset(s->beside_left, 0, sizeof s->beside_left);
     if (reach(s)) return reach(s);
     if (draw(s, s->service->faults.refused)) return HD_IO;
     state_copy(&s->own, &s->service->now);
@@ -224,11 +233,10 @@ static hd_status begin(sim_store *s, bool writes) {
     return HD_OK;
 }
 
-static hd_status sim_begin_read(log_store *s) { return begin(store_of(s), false); }
+static hd_status sim_begin_read(log_store *s) { return begin(store_of(s), false, false); }
 
 static hd_status sim_begin_write(log_store *s, log_durability durability) {
-    (void)durability;
-    return begin(store_of(s), true);
+    return begin(store_of(s), true, durability == LOG_DURABLE);
 }
 
 static bool sim_in_transaction(const log_store *s) { return store_of(s)->open; }
@@ -277,14 +285,28 @@ static uint64_t last_row(const sim_service *s) {
     return t->count ? (uint64_t)t->items[t->count - 1]->n[0] : 0;
 }
 
+/* The rows that were faster than row `number`, and the numbers, as they are now: of no transaction. */
+static void note_winners(sim_store *s, uint64_t number) {
+    const rows *t = &s->service->now.tables[LOG];
+    char key[KEY_SIZE];
+    number_key(key, number);
+    s->winner_count = 0;
+    for (uint32_t i = seek(t, key); i < t->count && s->winner_count < WINNERS; i++)
+        s->winners[s->winner_count++] = t->items[i];
+    s->winners_after = number - 1;
+    memcpy(s->beside, s->service->now.numbers, sizeof s->beside);
+}
+
 /* Another machine may have written since the transaction began: its row is then there already. */
 static hd_status sim_append(log_store *base, uint64_t number, uint64_t hash, row_text body) {
     sim_store *s = store_of(base);
     char key[KEY_SIZE];
     number_key(key, number);
+    s->winner_count = 0;
     let_others_race(s);
     if (last_row(s->service) != number - 1 && !SABOTAGED(base, LOG_LEAVE_OUT_RACE)) {
         s->service->races++;
+        if (base->optimistic && base->contended) note_winners(s, number);
         return HD_RESYNC;
     }
     take_latest(s);
@@ -302,11 +324,29 @@ static hd_status tell_log(const row *r, log_text_fn fn, void *ctx, bool *stop) {
     return fn(ctx, &text, stop);
 }
 
+/* Tells the winners' rows, if they are those behind *after. False: they are all that is told. */
+static bool tell_winners(sim_store *s, uint64_t *after, log_text_fn fn, void *ctx,
+                         hd_status *status) {
+    bool stop = false;
+    uint32_t count = *after == s->winners_after ? s->winner_count : 0;
+    if (!count) return true;
+    s->winner_count = 0;
+    s->base.told_early = true;
+    for (int i = 0; i < LOG_NUMBERS_; i++) s->beside_left[i] = true;
+    for (uint32_t i = 0; i < count && !stop && !*status; i++)
+        *status = tell_log(s->winners[i], fn, ctx, &stop);
+    *after = (uint64_t)s->winners[count - 1]->n[0];
+    if (*status) memset(s->beside_left, 0, sizeof s->beside_left);
+    return count == WINNERS && !stop && !*status;
+}
+
 static hd_status sim_read_after(log_store *base, uint64_t after, log_text_fn fn, void *ctx) {
     const rows *t = &store_of(base)->own.tables[LOG];
     char key[KEY_SIZE];
     bool stop = false;
-    hd_status status = reach_to_read(store_of(base));
+    hd_status status = HD_OK;
+    if (!tell_winners(store_of(base), &after, fn, ctx, &status)) return status;
+    status = reach_to_read(store_of(base));
     number_key(key, after + 1);
     for (uint32_t i = seek(t, key); i < t->count && !stop && !status; i++)
         status = tell_log(t->items[i], fn, ctx, &stop);
@@ -335,9 +375,12 @@ static hd_status sim_delete_rows(log_store *base, uint64_t number) {
     return HD_OK;
 }
 
-static hd_status sim_get_number(log_store *s, log_number which, uint64_t *out) {
-    assert(store_of(s)->open);
-    *out = store_of(s)->own.numbers[which];
+static hd_status sim_get_number(log_store *base, log_number which, uint64_t *out) {
+    sim_store *s = store_of(base);
+    assert(s->open);
+    *out = s->beside_left[which] ? s->beside[which] : s->own.numbers[which];
+    if (s->beside_left[which]) s->beside_left[which] = false;
+    else memset(s->beside_left, 0, sizeof s->beside_left);
     return HD_OK;
 }
 

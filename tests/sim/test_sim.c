@@ -163,6 +163,105 @@ static void nothing_is_read_through_a_commit_that_a_reload_has_brought(void **st
     }
 }
 
+/* ---- Rows that come with a refusal, and what others store behind them */
+
+typedef struct race {
+    sim_service *service;
+    hd_runtime *faster, *slower;
+    hd_status verdict; /* on the slower one's commit; HD_PENDING: none yet */
+    int rows;          /* that the faster one appends when it has won */
+} race;
+
+static void increment(hd_runtime *rt, const char *name) {
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    hd_value one = hd_int(hd_tx_pool(tx), 1);
+    assert_int_equal(hd_tx_increment(tx, hd_cell_at(rt, name), one), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+}
+
+static void win(uint32_t machine, void *ctx) {
+    race *r = ctx;
+    if (machine == 1) increment(r->faster, sim_service_races(r->service) ? "main/b" : "main/a");
+}
+
+static void note_verdict(hd_status status, void *ctx) { ((race *)ctx)->verdict = status; }
+
+/* The slower machine loses two races; the row of the second one has come with the refusal, and is not read again. That
+ * row makes its commit stale, which reads main/b. */
+static void lose_twice(race *r) {
+    hd_tx *tx;
+    assert_int_equal(hd_tx_begin(r->slower, &tx), HD_OK);
+    int64_t b = hd_value_as_int(hd_tx_get(tx, hd_cell_at(r->slower, "main/b")), 0);
+    assert_int_equal(hd_tx_set_int(tx, hd_cell_at(r->slower, "main/x"), b + 1), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, NULL, NULL), HD_OK);
+    sim_service_on_race(r->service, win, r);
+    sim_service_set_faults(r->service, (sim_faults){ .raced = 1 });
+    for (int i = 0; i < 20 && sim_service_races(r->service) < 2; i++)
+        assert_in_range(hd_runtime_pump(r->slower), 0, HD_PENDING);
+    assert_int_equal(sim_service_races(r->service), 2);
+    sim_service_set_faults(r->service, (sim_faults){ 0 });
+}
+
+/* A commit that the writer judges together with the one that has lost: alone, since that one is refused. */
+static hd_status verdict_on(race *r, hd_tx *tx) {
+    r->verdict = HD_PENDING;
+    assert_int_equal(hd_tx_commit(tx, note_verdict, r), HD_OK);
+    (void)hd_runtime_sync(r->slower);
+    return r->verdict;
+}
+
+static void in_races(void (*then)(race *r)) {
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        hd_lab_env *env = hd_lab_env_open();
+        hd_error error;
+        race r = { .service = sim_service_open(seed), .rows = 1 + (int)seed % 3 };
+        assert_int_equal(sim_service_runtime(r.service, 0, hd_lab_env_of(env), &r.faster, &error),
+                         HD_OK);
+        assert_int_equal(sim_service_runtime(r.service, 1, hd_lab_env_of(env), &r.slower, &error),
+                         HD_OK);
+        then(&r);
+        hd_close(r.faster);
+        hd_close(r.slower);
+        sim_service_close(r.service);
+        hd_lab_env_close(env);
+    }
+}
+
+static void create_what_others_create(race *r) {
+    hd_tx *tx;
+    hd_cell new = hd_cell_at(r->slower, "main/new");
+    lose_twice(r);
+    for (int i = 0; i < r->rows; i++) increment(r->faster, "main/new");
+    assert_int_equal(hd_store_checkpoint(r->faster, NULL), HD_OK);
+    assert_int_equal(hd_tx_begin(r->slower, &tx), HD_OK);
+    assert_int_equal(hd_tx_require_absent(tx, new), HD_OK);
+    assert_int_equal(hd_tx_set_int(tx, new, 1), HD_OK);
+    assert_int_equal(verdict_on(r, tx), HD_EXISTS);
+}
+
+/* The head row of a document may be newer than all rows that the writer knows: it is not damaged. */
+static void a_head_row_that_is_newer_than_the_winners_is_no_damage(void **state) {
+    in_races(create_what_others_create);
+}
+
+static void compare_with_what_others_fold(race *r) {
+    hd_tx *tx;
+    lose_twice(r);
+    assert_int_equal(hd_store_checkpoint(r->faster, NULL), HD_OK);
+    assert_int_equal(hd_tx_begin(r->slower, &tx), HD_OK);
+    hd_value one = hd_int(hd_tx_pool(tx), 1);
+    assert_int_equal(hd_tx_require_equal(tx, hd_cell_at(r->slower, "main/b"), one), HD_OK);
+    assert_int_equal(hd_tx_set_int(tx, hd_cell_at(r->slower, "main/seen"), 2), HD_OK);
+    assert_int_equal(verdict_on(r, tx), HD_OK);
+}
+
+/* The winners' rows may be folded when the writer looks at a document: they are not folded in again. */
+static void winners_that_were_folded_meanwhile_count_once(void **state) {
+    in_races(compare_with_what_others_fold);
+}
+
 /* ---- A commit in doubt, and a lease that comes back */
 
 typedef struct crew {
@@ -417,6 +516,8 @@ int main(void) {
         cmocka_unit_test(worlds_that_went_wrong_once_are_right),
         cmocka_unit_test(a_seed_gives_the_same_world_again),
         cmocka_unit_test(an_answer_loses_no_race),
+        cmocka_unit_test(a_head_row_that_is_newer_than_the_winners_is_no_damage),
+        cmocka_unit_test(winners_that_were_folded_meanwhile_count_once),
         cmocka_unit_test(nothing_is_read_through_a_commit_that_a_reload_has_brought),
         cmocka_unit_test(an_engine_does_not_read_through_a_commit_in_doubt),
         cmocka_unit_test(a_start_survives_the_loss_of_the_lease),

@@ -91,6 +91,9 @@ typedef struct log_store {
     bool answers;
     /* Other writers have appended lately, and the append may lose to one. Set by the writer before append. */
     bool contended;
+    /* Of the present transaction: rows that read_after has told came with the refusal of the last append, and are older
+     * than the state of the store that all else is read from. Set by the backend, and false when a transaction begins. */
+    bool told_early;
     SABOTAGE_FIELD
 } log_store;
 
@@ -240,7 +243,8 @@ typedef struct log_backend {
      * HD_RESYNC: there is such a row already, another writer was faster; the caller rolls back, reads
      * the rows that it has not seen and judges its commits again. The body is borrowed for the call. */
     hd_status (*append)(log_store *s, uint64_t row, uint64_t hash, row_text body);
-    /* Any. Rows after `after`, in order. The caller finds gaps. */
+    /* Any. Rows after `after`, in order. The caller finds gaps. In the first write transaction after a refused append
+     * they may be older than the transaction: told_early. */
     hd_status (*read_after)(log_store *s, uint64_t after, log_text_fn fn, void *ctx);
     /* Any. One row; HD_NOT_FOUND. May be called while read_after is under way. */
     hd_status (*read_row)(log_store *s, uint64_t row, log_text_fn fn, void *ctx);

@@ -507,6 +507,7 @@ static hd_status attempt_inside(writer *w, outcome *o) {
     s->answers = w->there > w->own;
     s->contended = w->courtesy || w->races;
     hd_status status = w->abreast ? writer_catch_up(w) : HD_OK;
+    if (s->told_early) w->abreast = false;
     if (!status && (w->doubt || w->recovered.count)) status = recover_all(w, o);
     if (status || o->row) return status;
     o->before = w->row;

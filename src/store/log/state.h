@@ -131,7 +131,8 @@ typedef struct writer {
     uint64_t own;     /* the last row that we have appended */
     bool behind;   /* others have appended, or our append may have been lost: read before judging */
     bool expected; /* the backend knows which documents the present group will look up */
-    bool abreast;  /* what is judged now is judged on a snapshot that has been read to its end */
+    bool
+        abreast; /* what is judged now is judged on a snapshot whose log has been read to its end */
     uint32_t attempts; /* failures in a row */
     uint32_t races;    /* groups in a row before which another writer appended its row */
     uint32_t courtesy; /* groups for which we still step aside for others */

@@ -104,6 +104,7 @@ static bool pg_is_lost(const log_store *s) {
 /* ---- Transactions --------------------------------------------------------------------------- */
 
 static void begin(log_store *s, conn_mode mode) {
+    s->told_early = false;
     pg_of(s)->numbers_known = false;
     memset(pg_of(s)->beside, 0, sizeof pg_of(s)->beside);
     if (mode != CONN_APPEND) pg_forget_winners(pg_of(s));

@@ -81,6 +81,7 @@ static void take_numbers(pg_store *s, const PGresult *r) {
 static PGresult *take_winners(pg_store *s, uint64_t after) {
     PGresult *r = after == s->winners_after ? s->winners : NULL;
     if (r) s->winners = NULL;
+    if (r) s->base.told_early = true;
     for (int i = LOG_CHECKPOINT; r && i <= LOG_KEPT; i++) {
         s->beside[i].left = true;
         s->beside[i].there = log_number_of(number_at(&s->conn, r, 0, 3 + i), &s->beside[i].number);
