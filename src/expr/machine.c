@@ -9,6 +9,8 @@
 #include "expr/subscript.h"
 #include "expr/tuple.h"
 
+#include <stdio.h>
+
 struct machine {
     world *w;
     ev *stack;
@@ -200,35 +202,41 @@ static ev call_star(machine *m, const insn *i, ev self, ev args, ev named) {
     return i->a == 1 ? call_site(m, &m->c->methods.items[i->b], self, &c) : call_class(w, i->b, &c);
 }
 
+enum { CALLEE_SIZE = 256 }; /* longer names are cut */
+
+/* "module.Class", as CPython has it. */
+static const char *callee_class(const char *name, char out[CALLEE_SIZE]) {
+    snprintf(out, CALLEE_SIZE, "%s", name);
+    char *colon = strchr(out, ':');
+    if (colon) *colon = '.';
+    return out;
+}
+
+static const char *callee_method(const method_site *site, char out[CALLEE_SIZE]) {
+    static const char *const kinds[EV_KINDS] = {
+        [EV_BOOL] = "bool.",   [EV_INT] = "int.",     [EV_FLOAT] = "float.", [EV_STR] = "str.",
+        [EV_BYTES] = "bytes.", [EV_TUPLE] = "tuple.", [EV_LIST] = "list.",   [EV_DICT] = "dict.",
+        [EV_SET] = "set.",     [EV_RANGE] = "range.",
+    };
+    const char *kind = site->kind < EV_KINDS && kinds[site->kind] ? kinds[site->kind] : "";
+    const text *t = site->name.text;
+    size_t n = (size_t)snprintf(out, CALLEE_SIZE, "%s", kind);
+    for (uint32_t k = 0; k < t->count && n < CALLEE_SIZE - 5; k++)
+        n += utf8_put((uint8_t *)out + n, text_at(t, k));
+    out[n] = 0;
+    return out;
+}
+
 /* What is called, for a complaint. */
-static const char *callee(machine *m, const insn *i, char out[160]) {
-    const char *name = "";
-    size_t n = 0;
-    if (i->a == 0) name = builtins[i->b].name;
-    else if (i->a == 2) name = class_of(m->w->classes, i->b)->name;
-    else {
-        static const char *const kinds[EV_KINDS] = {
-            [EV_BOOL] = "bool",   [EV_INT] = "int",     [EV_FLOAT] = "float", [EV_STR] = "str",
-            [EV_BYTES] = "bytes", [EV_TUPLE] = "tuple", [EV_LIST] = "list",   [EV_DICT] = "dict",
-            [EV_SET] = "set",     [EV_RANGE] = "range",
-        };
-        const text *t = m->c->methods.items[i->b].name.text;
-        uint32_t kind = m->c->methods.items[i->b].kind;
-        if (kind < EV_KINDS && kinds[kind]) {
-            n = strlen(strcpy(out, kinds[kind]));
-            out[n++] = '.';
-        }
-        for (uint32_t k = 0; k < t->count && n < 100; k++)
-            n += utf8_put((uint8_t *)out + n, text_at(t, k));
-        out[n] = 0;
-        return out;
-    }
-    return strcpy(out, name);
+static const char *callee(machine *m, const insn *i, char out[CALLEE_SIZE]) {
+    if (i->a == 0) return builtins[i->b].name;
+    if (i->a == 1) return callee_method(&m->c->methods.items[i->b], out);
+    return callee_class(class_of(m->w->classes, i->b)->name, out);
 }
 
 /* *v in a call: stack has the list of arguments. */
 static bool star_args(machine *m, const insn *i, ev l, ev v) {
-    char name[160];
+    char name[CALLEE_SIZE];
     if (ev_is_iterable(v)) return list_extend(m->w, l.list, v);
     raise_f(m->w, CLASS_TypeError, "%s() argument after * must be an iterable, not %s",
             callee(m, i, name), type_name_whole(m->w, v));
@@ -236,7 +244,7 @@ static bool star_args(machine *m, const insn *i, ev l, ev v) {
 }
 
 static bool star_names(machine *m, const insn *i, ev d, ev v) {
-    char name[160];
+    char name[CALLEE_SIZE];
     uint32_t at = 0;
     if (v.kind != EV_DICT || !world_need(m->w, v)) {
         raise_f(m->w, CLASS_TypeError, "%s() argument after ** must be a mapping, not %s",

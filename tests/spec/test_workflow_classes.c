@@ -287,6 +287,24 @@ static void groups_of_exceptions_have_their_parts(void **state) {
     assert_result("[\"no (1 sub-exception)\",\"no\",\"KeyError('k')\",true]");
 }
 
+/* A name of a class has up to 200 bytes; complaints about its calls name its module, too, as in CPython. */
+static void a_complaint_about_a_call_names_the_class(void **state) {
+    char name[201], class_[300], form[300];
+    for (int i = 0; i < 2; i++) {
+        const char *rest = i ? "[],[['**',5]]" : "[['*',5]]";
+        memset(name, 'A', 200);
+        name[200] = 0;
+        snprintf(class_, sizeof class_, "{'name':'%s','kind':'record'}", name);
+        snprintf(form, sizeof form, "['new','%s',%s]", name, rest);
+        run_with(class_, form);
+        assert_raised("TypeError");
+    }
+    run_with(item, "['new','shop:Item',[['*',5]]]");
+    assert_raised("TypeError");
+    assert_non_null(strstr(printed(hd_value_at(document(), "error")),
+                           "shop.Item() argument after * must be an iterable, not int"));
+}
+
 #define T(fn) cmocka_unit_test_setup_teardown(fn, set_up_world, tear_down_world)
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -307,6 +325,7 @@ int main(void) {
         T(a_method_is_looked_up_without_a_call),
         T(an_expression_raises_what_it_is_given),
         T(groups_of_exceptions_have_their_parts),
+        T(a_complaint_about_a_call_names_the_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
