@@ -55,11 +55,17 @@ static bool handle(strand *s, const plan_node *handler, const plan_clause *c, ui
     return walk_along(s, EDGE_GUARD, index);
 }
 
+/* Whether the strand of a branch stands at the FAN_HEAD (its element is bound) or at the BARRIER (`give`). Their HANDLERs
+ * are those of the strand that waits. */
+static bool is_beside_its_branch(const strand *s) {
+    return s->a->fan && strand_node(s)->fan != s->a->fan->node;
+}
+
 /* Finds out whether a HANDLER of the strand's function takes the exception; if so the strand goes on there. */
 static bool find_handler(strand *s, ev exception, bool *taken) {
     assert(exception.kind == EV_EXC && s->state != STRAND_ENDED);
     const plan_function *f = activation_function(s->a);
-    uint32_t index, at = strand_node(s)->except;
+    uint32_t index, at = is_beside_its_branch(s) ? PLAN_NONE : strand_node(s)->except;
     for (*taken = false; at != PLAN_NONE; at = f->nodes[at].except) {
         const plan_clause *c = clause_for(s->in, &f->nodes[at], exception, &index);
         if (!c) continue;

@@ -593,6 +593,7 @@ static bool walk_join(strand *s, const plan_node *barrier) {
     assert(barrier->kind == NODE_BARRIER && s->a->fan);
     bool ok;
     ev result = ev_none();
+    s->node = fan_node(s->a->fan)->pair;
     if (barrier->code && eval(s, barrier->code, &result, &ok) != OUTCOME_VALUE) return ok;
     return walk_branch_over(s, result, false);
 }

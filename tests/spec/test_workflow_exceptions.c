@@ -230,6 +230,42 @@ static void a_document_with_exceptions_inside_is_read(void **state) {
     assert_result("[\"x\",2,\"k\",4,true]");
 }
 
+/* A `try` around a fan-out is not around its branches: an element that does not fit is a branch that has failed, and the
+ * handler runs once, when all have ended. */
+static void an_element_that_does_not_fit_fails_its_branch(void **state) {
+    hd_flow *f = flow("w");
+    hd_flow_do(f, "seen = []");
+    hd_flow_try(f);
+    hd_flow_each(f, "a, b", "[(1, 2), 5, (3, 4), 6]");
+    hd_flow_action(f, "r", "echo", "a");
+    hd_flow_join(f, "given", "r");
+    hd_flow_except(f, "TypeError", "e");
+    hd_flow_do(f, "seen.append(str(e))");
+    hd_flow_action(f, "z", "echo", "0");
+    hd_flow_return(f, "seen");
+    hd_flow_end(f);
+    hd_flow_return(f, "given");
+    register_flow(f);
+    start("w", "{}");
+    assert_result("[\"cannot unpack non-iterable int object\"]");
+}
+
+/* The result of a branch is computed at the BARRIER: a HANDLER for the last node of the branch is not asked. */
+static void what_give_raises_is_what_the_branch_raises(void **state) {
+    register_nodes(
+        "w",
+        "{'id':'f','kind':'FAN_HEAD','over':['list',1,2],'into':['name','i']},{'id':'a','kind':"
+        "'ACTION','action':'echo','args':[['name','i']],'into':['name','r']},{'id':'h','kind':"
+        "'HANDLER','clauses':[{}]},{'id':'no','kind':'CALC','do':[['assign',['list'],['name','r'"
+        "]]]},{'id':'j','kind':'BARRIER','mode':'ordered','give':['//',['name','r'],0]},{'id':'o',"
+        "'kind':'HANDLER','clauses':[{'classes':['ZeroDivisionError']}]},{'id':'caught','kind':"
+        "'RETURN','value':'outside'},{'id':'out','kind':'RETURN'}",
+        "['in','f'],['f','a','ELEM'],['a','h','EXCEPT'],['a','j','JOIN'],['h','no','GUARD',0],"
+        "['no','j','JOIN'],['f','o','EXCEPT'],['j','out'],['o','caught','GUARD',0]");
+    start("w", "{}");
+    assert_result("\"outside\"");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_world, tear_down_world)
 
 int main(void) {
@@ -243,6 +279,8 @@ int main(void) {
         TEST(where_it_was_raised_is_kept),
         TEST(what_crosses_is_a_copy),
         TEST(a_document_with_exceptions_inside_is_read),
+        TEST(an_element_that_does_not_fit_fails_its_branch),
+        TEST(what_give_raises_is_what_the_branch_raises),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
