@@ -444,11 +444,13 @@ void instance_close(instance *in) {
 
 void instance_check(const instance *in) {
 #ifndef NDEBUG
-    uint32_t strands = 0, waiting = 0;
+    uint32_t strands = 0, waiting = 0, last = 0;
     if (in->strand_count > 64 && in->counts.nodes % 64) return; /* sampled */
     LIST_FOR (n, &in->strands) {
         const strand *s = LIST_ENTRY(n, strand, link);
         assert(s->in == in && s->state != STRAND_WALKING);
+        assert(n == list_first(&in->strands) || s->number > last);
+        last = s->number;
         if (s->state == STRAND_ENDED) continue;
         strands++;
         assert(!s->a->ended && s->node < activation_function(s->a)->node_count);

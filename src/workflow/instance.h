@@ -206,7 +206,8 @@ typedef struct instance {
     uint64_t steps_begun; /* since it was loaded */
     bool number_changed;
     uint8_t parts; /* bits: which parts of the document save.c may have written */
-    list strands, activations, fans;
+    list strands;  /* in the order of their numbers, which is that in which they were begun */
+    list activations, fans;
     struct { /* those of them that the next save looks at */
         list strands, activations, fans;
     } news;

@@ -13,12 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+typedef struct numbered_object {
+    uint32_t number; /* first */
+    ev v;            /* referenced: code that binds an element sweeps */
+} numbered_object;
+
 typedef struct loader {
     instance *in;
     hd_value doc;
     hd_error *error;
-    VEC(ev)
-    objects; /* by number; EV_UNBOUND: none. Referenced: code that binds an element sweeps */
+    VEC(numbered_object) objects; /* in the order of their numbers */
 } loader;
 
 static hd_status corrupt(loader *l, const char *where, const char *what) {
@@ -45,27 +49,34 @@ static bool number_at(hd_value v, const char *key, uint32_t *out) {
 
 /* ---- objects */
 
+/* Of structs that begin with a number. */
+static int by_number(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 static ev object_find(void *ctx, world *w, uint32_t number) {
     const loader *l = ctx;
-    if (number < l->objects.count && l->objects.items[number].kind != EV_UNBOUND)
-        return l->objects.items[number];
-    return raise_f(w, CLASS_SystemError, "object %u is missing", number);
+    const numbered_object wanted = { .number = number }, *found = NULL;
+    if (l->objects.count)
+        found = bsearch(&wanted, l->objects.items, l->objects.count, sizeof wanted, by_number);
+    return found ? found->v : raise_f(w, CLASS_SystemError, "object %u is missing", number);
 }
 
 static hd_status make_stubs(loader *l, hd_value objects) {
     for (hd_iter it = hd_iter_of(objects); hd_iter_next(&it);) {
         uint32_t number;
         if (!number_of_key(it.key, &number)) return corrupt(l, "/objects", "a key is no number");
-        while (l->objects.count <= number)
-            if (!vec_push(l->in->env, &l->objects, ev_unbound())) return HD_NOMEM;
-        assert(number < l->objects.count);
         ev stub = decode_stub(l->in->w, it.value, number);
         if (ev_failed(stub))
             return l->in->w->status ? l->in->w->status : corrupt(l, "/objects", "unknown class");
+        if (!vec_push(l->in->env, &l->objects, ((numbered_object){ number, stub })))
+            return HD_NOMEM;
         world_ref(stub);
-        l->objects.items[number] = stub;
         if (number > l->in->objects) l->in->objects = number;
     }
+    if (l->objects.count)
+        qsort(l->objects.items, l->objects.count, sizeof *l->objects.items, by_number);
     return HD_OK;
 }
 
@@ -82,7 +93,7 @@ static hd_status load_objects(loader *l) {
     hd_status status = make_stubs(l, hd_value_at(l->doc, "objects"));
     world_set_loader(w, fill, l);
     for (uint32_t i = 0; i < l->objects.count && !status; i++)
-        if (l->objects.items[i].kind != EV_UNBOUND && !world_need(w, l->objects.items[i])) {
+        if (!world_need(w, l->objects.items[i].v)) {
             status = w->status;
             w->status = HD_OK;
         }
@@ -91,7 +102,7 @@ static hd_status load_objects(loader *l) {
 }
 
 static void release_objects(loader *l) {
-    for (uint32_t i = 0; i < l->objects.count; i++) world_unref(l->in->w, l->objects.items[i]);
+    for (uint32_t i = 0; i < l->objects.count; i++) world_unref(l->in->w, l->objects.items[i].v);
     vec_fini(l->in->env, &l->objects);
 }
 
@@ -200,18 +211,35 @@ static hd_status find_place(loader *l, hd_value v, activation **out) {
              : corrupt(l, "/open", "it names a call or fan that is not there");
 }
 
-/* ---- calls and fans, in order of their numbers: whatever one stands in has a lower one */
+/* ---- what has numbers, in their order */
 
 typedef struct numbered {
-    uint32_t number;
+    uint32_t number; /* first */
     bool is_call;
     hd_value v;
 } numbered;
 
-static int by_number(const void *a, const void *b) {
-    const numbered *x = a, *y = b;
-    return (x->number > y->number) - (x->number < y->number);
+typedef VEC(numbered) numbered_vec;
+
+static hd_status collect(loader *l, const char *part, bool is_call, numbered_vec *all) {
+    for (hd_iter it = hd_iter_of(hd_value_at(l->doc, part + 1)); hd_iter_next(&it);) {
+        numbered n = { .is_call = is_call, .v = it.value };
+        if (!number_of_key(it.key, &n.number)) return corrupt(l, part, "a key is no number");
+        if (!vec_push(l->in->env, all, n)) return HD_NOMEM;
+    }
+    return HD_OK;
 }
+
+/* Loads each in turn, unless collecting them has failed. Frees the list. */
+static hd_status load_in_order(loader *l, numbered_vec *all, hd_status status,
+                               hd_status (*load)(loader *l, const numbered *n)) {
+    if (all->count) qsort(all->items, all->count, sizeof *all->items, by_number);
+    for (uint32_t i = 0; i < all->count && !status; i++) status = load(l, &all->items[i]);
+    vec_fini(l->in->env, all);
+    return status;
+}
+
+/* ---- calls and fans: whatever one stands in has a lower number */
 
 static hd_status load_call(loader *l, const numbered *c) {
     assert(c->is_call && l->in->root);
@@ -274,30 +302,15 @@ static hd_status load_fan(loader *l, const numbered *c) {
     return load_results(l, f, hd_value_at(c->v, "results"));
 }
 
-static hd_status collect(loader *l, hd_value from, bool is_call, numbered *all, uint32_t *count) {
-    for (hd_iter it = hd_iter_of(from); hd_iter_next(&it);) {
-        numbered n = { .is_call = is_call, .v = it.value };
-        if (!number_of_key(it.key, &n.number))
-            return corrupt(l, is_call ? "/calls" : "/fans", "no number");
-        all[(*count)++] = n;
-    }
-    return HD_OK;
+static hd_status load_call_or_fan(loader *l, const numbered *n) {
+    return n->is_call ? load_call(l, n) : load_fan(l, n);
 }
 
 static hd_status load_calls_and_fans(loader *l) {
-    hd_value calls = hd_value_at(l->doc, "calls"), fans = hd_value_at(l->doc, "fans");
-    size_t room = hd_value_count(calls) + hd_value_count(fans);
-    uint32_t count = 0;
-    if (!room) return HD_OK;
-    numbered *all = env_new_array(l->in->env, room, sizeof *all);
-    if (!all) return HD_NOMEM;
-    hd_status status = collect(l, calls, true, all, &count);
-    if (!status) status = collect(l, fans, false, all, &count);
-    if (!status) qsort(all, count, sizeof *all, by_number);
-    for (uint32_t i = 0; i < count && !status; i++)
-        status = all[i].is_call ? load_call(l, &all[i]) : load_fan(l, &all[i]);
-    env_free(l->in->env, all, room * sizeof *all);
-    return status;
+    numbered_vec all = { 0 };
+    hd_status status = collect(l, "/calls", true, &all);
+    if (!status) status = collect(l, "/fans", false, &all);
+    return load_in_order(l, &all, status, load_call_or_fan);
 }
 
 /* ---- strands */
@@ -328,10 +341,10 @@ static hd_status load_args(strand *s, hd_value stored) {
     return lost ? walk_compute_args(s) : HD_OK;
 }
 
-static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
+static hd_status load_strand(loader *l, const numbered *n) {
     assert(l->in->root && !instance_is_over(l->in));
     activation *a;
-    hd_value v = open_record_place(record); /* and the rest */
+    hd_value record = n->v, v = open_record_place(record); /* and the rest */
     int64_t step = hd_value_as_int(open_record_at(record, "step"), -1);
     hd_status status = find_place(l, v, &a);
     if (status) return status;
@@ -340,7 +353,7 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
     if (node == PLAN_NONE) return corrupt(l, "/open", "a node that the workflow does not have");
     strand *s = instance_strand(l->in, a);
     if (!s) return out_of_memory(l);
-    s->number = number;
+    s->number = n->number;
     s->node = node;
     s->due_ms = due;
     s->since_ms = open_record_since(l->doc, record);
@@ -361,6 +374,12 @@ static hd_status load_strand(loader *l, uint32_t number, hd_value record) {
     s->child_begun = state == STRAND_CHILD;
     s->child_tag = (uint64_t)hd_value_as_int(hd_value_at(v, "tag"), 0);
     return load_args(s, hd_value_at(v, "args"));
+}
+
+/* In the order in which they were begun: the instance's list keeps it (unwind.c, step.c). */
+static hd_status load_strands(loader *l) {
+    numbered_vec all = { 0 };
+    return load_in_order(l, &all, collect(l, "/open", false, &all), load_strand);
 }
 
 static hd_status find_waiters(loader *l) {
@@ -386,11 +405,7 @@ static hd_status load_all(loader *l) {
     if (!status && !instance_activation(in, 0, NULL, PLAN_NONE)) status = out_of_memory(l);
     if (!status) status = load_activation(l, in->root, l->doc);
     if (!status) status = load_calls_and_fans(l);
-    for (hd_iter it = hd_iter_of(hd_value_at(l->doc, "open")); !status && hd_iter_next(&it);) {
-        uint32_t number;
-        status = number_of_key(it.key, &number) ? load_strand(l, number, it.value)
-                                                : corrupt(l, "/open", "a key is no number");
-    }
+    if (!status) status = load_strands(l);
     if (!status) status = find_waiters(l);
     if (!status && !in->strand_count) status = corrupt(l, "/open", "nothing waits");
     return status;

@@ -17,7 +17,6 @@
 #include "workflow/unwind.h"
 
 #include "expr/dict.h"
-#include <stdlib.h>
 
 /* ---- handlers */
 
@@ -245,11 +244,6 @@ static bool is_left(const strand *s, const fan *unused) {
            (fan_barrier(f)->mode == BARRIER_GROUP || fan_barrier(f)->mode == BARRIER_FIRST);
 }
 
-static int by_number(const void *a, const void *b) {
-    uint32_t x = (*(strand *const *)a)->number, y = (*(strand *const *)b)->number;
-    return (x > y) - (x < y);
-}
-
 /* Calls `act` for the strands for which `is_meant` is true, in the order in which they were begun: a strand before its
  * branches. `act` may begin and end strands, so they are listed first. */
 static bool for_each_strand(instance *in, bool (*is_meant)(const strand *, const fan *),
@@ -261,7 +255,6 @@ static bool for_each_strand(instance *in, bool (*is_meant)(const strand *, const
         if (s->state == STRAND_ENDED || !is_meant(s, f)) continue;
         ok = ok && vec_push(in->env, &all, s);
     }
-    if (all.count) qsort(all.items, all.count, sizeof *all.items, by_number);
     for (uint32_t i = 0; i < all.count && ok && !instance_is_over(in); i++) ok = act(all.items[i]);
     vec_fini(in->env, &all);
     return ok;

@@ -43,6 +43,12 @@ static void a_paused_instance_stays_paused(void **state) {
     assert_result("8");
 }
 
+static const char *name_of(const char *instance) {
+    static char name[HD_INSTANCE_ID_SIZE + 20];
+    snprintf(name, sizeof name, "workflow/%s", instance);
+    return name;
+}
+
 static int told;
 
 static void note_stored(void *ctx) { told++; }
@@ -148,6 +154,43 @@ static void a_child_of_the_highest_priority_begins(void **state) {
     assert_int_equal(hd_value_as_int(hd_value_at(v, "priority"), 0), 2000);
 }
 
+/* W4: of several branches that wait for a signal the one that began first gets it, also after a restart. */
+static void branches_get_signals_in_their_order(void **state) {
+    register_nodes("w",
+                   "{'id':'f','kind':'FAN_HEAD','over':['call','range',[12]],'into':['name','i']},"
+                   "{'id':'s','kind':'WAIT','signal':'go','into':['name','r']},{'id':'j','kind':"
+                   "'BARRIER','give':['name','r'],'into':['name','all']},{'id':'out','kind':"
+                   "'RETURN','value':['name','all']}",
+                   "['in','f'],['f','s','ELEM'],['s','j','JOIN'],['j','out']");
+    start("w", "{}");
+    for (int i = 0; i < 12; i++) {
+        if (i % 5 == 0) restart();
+        assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, i)), HD_OK);
+    }
+    assert_result("[0,1,2,3,4,5,6,7,8,9,10,11]");
+}
+
+/* Objects have rising numbers, and most are gone: loading costs what is there. */
+static void numbers_of_objects_cost_nothing(void **state) {
+    register_nodes("w",
+                   "{'id':'c','kind':'CALC','do':[['assign',['list',7],['name','x']]]},{'id':'s',"
+                   "'kind':'WAIT','signal':'go'},{'id':'out','kind':'RETURN','value':['name','x']}",
+                   "['in','c'],['c','s'],['s','out']");
+    start("w", "{}");
+    pump();
+    hd_value doc = hd_object_set(pool, document(), "objects", parse("{'4000000':[7]}"));
+    hd_engine_close(engine);
+    doc = hd_object_set(pool, doc, "vars", parse("{'x':{'$$ref':4000000}}"));
+    assert_int_equal(hd_write(rt, hd_cell_of(rt, "main", HD_SCOPE_SPACE, name_of(id), NULL), doc),
+                     HD_OK);
+    size_t before = lab_env_bytes(env);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    pump();
+    assert_true(lab_env_bytes(env) < before + 1000000);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_null()), HD_OK);
+    assert_result("[7]");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -157,6 +200,8 @@ int main(void) {
         IN_A_WORLD(a_failure_keeps_its_place_through_the_clean_up),
         IN_A_WORLD(elements_that_do_not_unpack_fail_one_by_one),
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
+        IN_A_WORLD(branches_get_signals_in_their_order),
+        IN_A_WORLD(numbers_of_objects_cost_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
