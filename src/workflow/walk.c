@@ -58,15 +58,21 @@ static bool give_up(instance *in, const strand *s) {
     return true;
 }
 
+/* Strands that give way to each other for long need no more room than their number. */
+static void drop_walked(instance *in) {
+    in->walking.count -= in->walked;
+    memmove(in->walking.items, in->walking.items + in->walked,
+            in->walking.count * sizeof *in->walking.items);
+    in->walked = 0;
+}
+
 /* Sets in->runs: the strand that runs goes on until it waits; then it is the turn of the first strand in the list that
  * has not ended meanwhile. False: every strand waits. */
 static bool find_next(instance *in) {
     while (!in->runs || in->runs->state != STRAND_WALKING) {
         if (in->walked == in->walking.count) return false;
         in->runs = in->walking.items[in->walked++];
-        if (in->walked < in->walking.count) continue;
-        vec_clear(&in->walking); /* a long walk needs no more room */
-        in->walked = 0;
+        if (in->walked >= in->walking.count / 2) drop_walked(in);
     }
     return true;
 }

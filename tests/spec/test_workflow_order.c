@@ -107,6 +107,23 @@ static void what_the_first_branch_of_here_makes_of_a_cancel_counts(void **state)
     assert_result("[\"caught\"]");
 }
 
+/* Strands that give way to each other again and again need room for their number, not for their turns. */
+static void giving_way_needs_no_memory(void **state) {
+    register_nodes("w",
+                   "{'id':'f','kind':'FAN_HEAD','over':['list',1,2,3],'into':['name','i']},{'id':"
+                   "'for','kind':'LOOP_HEAD','over':['call','range',[50000]],'into':['name','k']},"
+                   "{'id':'y','kind':'CALC'},{'id':'s','kind':'SLEEP','seconds':1},{'id':'j',"
+                   "'kind':'BARRIER'},{'id':'out','kind':'RETURN'}",
+                   "['in','f'],['f','for','ELEM'],['for','y','CONTINUE'],['y','for','BACK'],['for',"
+                   "'s','BREAK'],['s','j','JOIN'],['j','out']");
+    size_t before = lab_env_bytes(env);
+    start("w", "{}");
+    pump();
+    assert_true(lab_env_bytes(env) < before + 200000);
+    advance(1001);
+    assert_result("null");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -117,6 +134,7 @@ int main(void) {
         IN_A_WORLD(the_first_branch_of_here_goes_on_at_once),
         IN_A_WORLD(numbers_of_here_say_which_task_begins_first),
         IN_A_WORLD(what_the_first_branch_of_here_makes_of_a_cancel_counts),
+        IN_A_WORLD(giving_way_needs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
