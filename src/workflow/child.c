@@ -152,8 +152,9 @@ static void tell_parent(live *c) {
 
 /* ---- the beginning */
 
-/* A child that could not be cancelled has been loaded anew, and may be gone. */
+/* A child that could not be cancelled has been loaded anew, and may be gone. HD_BUSY: it is not loaded yet. */
 static hd_status cancel_child(live *c, uint32_t times) {
+    if (!c->in && times) return HD_BUSY;
     bool is_due = c->in && !instance_is_over(c->in) && c->in->cancelling < times;
     return is_due ? control_cancel(c, times) : HD_OK;
 }

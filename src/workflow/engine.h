@@ -234,8 +234,12 @@ struct hd_engine {
     uint64_t changed_ns;               /* monotonic clock: when the first of them changed */
     uint64_t sync_ns;  /* how long commits take in the store (authority.sync_ns): the median */
     uint64_t store_ns; /* how long it takes to put one instance into a commit: the median */
-    /* Numbers of commits: the last that was begun, the last that has its verdict. */
+    /* Numbers of commits: the last that was begun; and the last one with which everything is stored that had changed when
+     * it was begun. */
     uint64_t commits_begun, commits_done;
+    /* Of the commits up to this number one was refused, or has not stored everything: what it left is stored with a
+     * commit that is begun later. */
+    uint64_t commits_short;
     flight flights[FLIGHTS];
     uint32_t waits; /* how many of them are busy */
     /* A commit was longer than the store takes: so many commits store one instance each, or one family, until it is
@@ -443,6 +447,8 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx);
 /* Gives up what has changed since the last commit: the instances are loaded again. */
 void live_lose_changed(hd_engine *e);
 bool live_has_news(const hd_engine *e);
+/* Whether everything is stored that had changed when the commit of this number was begun, or has been given up. */
+bool live_is_stored(const hd_engine *e, uint64_t number);
 /* Whether live_commit would store something now. */
 bool live_may_commit(const hd_engine *e);
 /* Whether what has changed is a group that is to be committed before more is done. */
@@ -640,6 +646,8 @@ void remotes_pump(struct remotes *r);
 /* Tells them what there is to tell. */
 void remotes_flush(struct remotes *r);
 uint64_t remotes_deadline(const struct remotes *r);
+/* The commit of this number was refused: outcomes that it was to store count as late. */
+void remotes_lost(struct remotes *r, uint64_t number);
 void remotes_close(struct remotes *r);
 
 /* ---- away.c */

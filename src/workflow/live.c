@@ -277,10 +277,13 @@ static void write_off(live *l, const hd_error *error) {
     else (void)hd_tx_commit(tx, NULL, NULL);
 }
 
-/* Loads the instance. HD_OK also if that has to be tried again (live_retry). Any other status: the live is freed. */
+/* Loads the instance. HD_OK also if that has to be tried again (live_retry). Any other status: the live is freed. A
+ * commit of this runtime that has no verdict yet may still be refused: an instance that was read through it would then be
+ * in memory as it is not in the store. */
 static hd_status bring_in(live *l) {
     hd_error error = { 0 };
-    hd_status status = load(l, &error);
+    bool undecided = l->doc && replica_top(&l->e->rt->r, l->doc);
+    hd_status status = undecided ? HD_BUSY : load(l, &error);
     assert(!list_linked(&l->lame));
     if (!status) settle_in(l);
     if (engine_may_pass(status)) {
@@ -682,12 +685,17 @@ static live *take_off(flight *f) {
     return l;
 }
 
-/* The highest number up to which every commit has its verdict. */
+/* The highest number up to which every commit has its verdict; but not one up to engine.commits_short. */
 static uint64_t done_through(const hd_engine *e) {
     uint64_t done = e->commits_begun;
     for (int i = 0; i < FLIGHTS; i++)
         if (e->flights[i].busy && e->flights[i].number <= done) done = e->flights[i].number - 1;
-    return done;
+    return done > e->commits_short ? done : e->commits_done;
+}
+
+bool live_is_stored(const hd_engine *e, uint64_t number) {
+    if (number <= e->commits_done) return true;
+    return !e->waits && !e->overheard && list_empty(&e->lame) && !live_has_news(e);
 }
 
 /* What the instance has changed cannot be stored, even in a commit of its own. Loaded again, it would come to the same
@@ -754,6 +762,7 @@ static void verdict(hd_status status, void *ctx) {
         return;
     }
     note_sync(e);
+    if (status) e->commits_short = e->commits_begun;
     e->commits_done = done_through(e);
     bool within = within_told(e, f->number, status);
     if (status) e->overheard = true; /* messages that it would have removed are still there */
@@ -761,7 +770,7 @@ static void verdict(hd_status status, void *ctx) {
         within && within_is_to_blame(status); /* the step fails, which is another commit */
     if (may_be_refused_again(status) && !blamed) hold_back(e, status);
     else if (!status) e->refusals = 0, e->held_until = 0;
-    if (status) keep_lost(e), away_lost(e);
+    if (status) keep_lost(e), away_lost(e), remotes_lost(e->remotes, f->number);
     bool too_long = status == HD_LIMIT && !within, alone = f->singly || f->lives.count == 1;
     if (too_long && !alone) e->singly = f->lives.count;
     for (live *l; (l = take_off(f));) {
@@ -926,6 +935,7 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
         hd_tx_abort(tx);
         if (unfit) drop_unfit(unfit);
         lose_all(e, f);
+        keep_lost(e);
         away_lost(e);
         return unfit ? HD_OK : status;
     }
@@ -934,6 +944,7 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
     vec_clear(&e->spent);
     away_written(e);
     uint32_t lives = f->lives.count;
+    if (e->changed.count) e->commits_short = e->commits_begun + 1; /* engine.singly left some */
     status = send(e, f, tx);
     note_storing(e, began_ns, lives);
     return status;

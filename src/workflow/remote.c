@@ -21,9 +21,13 @@ static void lost_for_words(remote *r, size_t start) {
     r->ending = true;
 }
 
+static void write_token(const remote *r, uint64_t token, char out[WIRE_TOKEN_MAX]) {
+    snprintf(out, WIRE_TOKEN_MAX, "%" PRIx64 "-%" PRIx64, r->nonce, token);
+}
+
 static bool put_token(json_buffer *out, const remote *r, uint64_t token) {
     char text_[WIRE_TOKEN_MAX];
-    snprintf(text_, sizeof text_, "%" PRIx64 "-%" PRIx64, r->nonce, token);
+    write_token(r, token, text_);
     return wire_string(out, text_);
 }
 
@@ -284,16 +288,32 @@ void remote_hear(remote *r, const char *bytes, size_t length) {
 
 /* ---- stored */
 
-/* Whether the commit with this number is stored, or there is nothing that it could store. */
-static bool is_stored(const hd_engine *e, uint64_t number) {
-    return number <= e->commits_done || (!e->waits && !live_has_news(e));
+/* Their steps run again. */
+static void tell_lost(remote *r, uint64_t number) {
+    char token[WIRE_TOKEN_MAX];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->acks.count; i++) {
+        remote_ack a = r->acks.items[i];
+        if (a.commit != number) {
+            r->acks.items[kept++] = a;
+            continue;
+        }
+        write_token(r, a.token, token);
+        tell_late(r, token);
+    }
+    r->acks.count = kept;
+}
+
+void remotes_lost(remotes *all, uint64_t number) {
+    if (!all) return;
+    LIST_FOR (n, &all->all) tell_lost(LIST_ENTRY(n, remote, link), number);
 }
 
 static void tell_stored(remote *r) {
     uint32_t count = 0;
     size_t start;
     json_buffer *out = &r->out;
-    while (count < r->acks.count && is_stored(r->all->e, r->acks.items[count].commit)) count++;
+    while (count < r->acks.count && live_is_stored(r->all->e, r->acks.items[count].commit)) count++;
     if (!count) return;
     bool good = wire_begin(out, &start) && wire_text(out, "{\"type\":\"done\",\"tokens\":[");
     for (uint32_t i = 0; good && i < count; i++)
@@ -482,7 +502,7 @@ uint64_t remotes_deadline(const remotes *all) {
     if (*all->path && all->at.listen_fd < 0) return all->e->active ? all->again_ns : UINT64_MAX;
     LIST_FOR (n, &all->all) {
         const remote *r = LIST_ENTRY(n, remote, link);
-        if (r->acks.count && is_stored(all->e, r->acks.items[0].commit)) return 0;
+        if (r->acks.count && live_is_stored(all->e, r->acks.items[0].commit)) return 0;
         if (unread(r) && !r->writes) return 0;
         if (r->deadline_ns && r->deadline_ns < first) first = r->deadline_ns;
     }

@@ -319,6 +319,41 @@ static void any_allocation_may_fail(void **state) {
     for (uint64_t n = 1; fail_at(n); n++) {}
 }
 
+/* Ends of two workflows share a commit, and an allocation of it fails: neither loses more ends than its policy says. */
+static bool keep_at(uint64_t n) {
+    env = lab_env_open();
+    open_store();
+    for (int i = 0; i < 2; i++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{'heddle':1,'name':'w%d','keep':{'most':3},'functions':[{'name':'run','nodes':[{"
+                 "'id':'in','kind':'ENTRY'},{'id':'s','kind':'SLEEP','seconds':1},{'id':'out',"
+                 "'kind':'RETURN'}],'edges':[['in','s'],['s','out']]}]}",
+                 i);
+        register_ir(text);
+    }
+    for (int i = 0; i < 6; i++) start(i % 2 ? "w1" : "w0", "{}");
+    advance(1001);
+    for (int i = 0; i < 4; i++) start(i % 2 ? "w1" : "w0", "{}");
+    pump();
+    lab_env_advance_ms(env, 1001);
+    lab_env_fail_at(env, n);
+    for (int i = 0; i < 4; i++) (void)hd_runtime_pump(rt);
+    bool failed = lab_env_failed(env);
+    lab_env_fail_at(env, 0);
+    for (int i = 0; i < 20; i++) advance(1000);
+    assert_int_equal(documents("workflow/w0/"), 3);
+    assert_int_equal(documents("workflow/w1/"), 3);
+    close_store();
+    lab_env_close(env);
+    return failed;
+}
+
+static void a_failed_commit_takes_no_end(void **state) {
+    where = NULL;
+    for (uint64_t n = 1; keep_at(n); n++) {}
+}
+
 static void policies_that_are_none_are_refused(void **state) {
     static const char *const bad[] = { "5",           "{'seconds':-1}", "{'seconds':'x'}",
                                        "{'most':-1}", "{'most':1.5}",   "{'days':3}" };
@@ -351,6 +386,7 @@ int main(void) {
         TEST(a_long_journal_goes_in_slices),
         ON_FILE(the_next_program_removes_them),
         cmocka_unit_test(any_allocation_may_fail),
+        cmocka_unit_test(a_failed_commit_takes_no_end),
         TEST(policies_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
