@@ -140,7 +140,7 @@ HD_API uint64_t hd_action_heartbeat_ms(const hd_action *action);
  * "retry". */
 HD_API void hd_action_heartbeat(hd_action *action);
 /* True: the engine no longer waits for this attempt (timeout, cancelled, closing), and will drop its result. A long
- * action checks this now and then, and returns. */
+ * action checks this now and then, and returns: until then its thread does no other step. */
 HD_API bool hd_action_is_revoked(const hd_action *action);
 /* The transaction of an action with `transaction`; NULL: it has none. The engine commits it if the function returns
  * HD_OK, and drops it otherwise; hd_tx_commit on it returns HD_USAGE, and hd_tx_abort fails the attempt. If the store

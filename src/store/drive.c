@@ -97,7 +97,7 @@ static void runtime_free(hd_runtime *rt) {
     }
     for (post *p = atomic_exchange(&rt->posts, NULL), *next; p; p = next) {
         next = p->next;
-        env_free(&rt->env, p, sizeof *p);
+        if (!p->lent) env_free(&rt->env, p, sizeof *p);
     }
     for (uint32_t i = 0; i < rt->schema_cells.count; i++)
         hd_schema_close((hd_schema *)(uintptr_t)rt->schema_cells.items[i].schema);
@@ -206,7 +206,7 @@ static void run_posts(hd_runtime *rt) {
     }
     while (oldest) {
         post p = *oldest;
-        env_free(&rt->env, oldest, sizeof *oldest);
+        if (!p.lent) env_free(&rt->env, oldest, sizeof *oldest);
         oldest = p.next;
         p.fn(rt, p.ctx);
     }
@@ -405,15 +405,20 @@ void runtime_unwatch(hd_runtime *rt, int fd) {
     }
 }
 
+void runtime_post(hd_runtime *rt, post *p) {
+    p->next = atomic_load(&rt->posts);
+    while (!atomic_compare_exchange_weak(&rt->posts, &p->next, p)) {}
+    int fd = rt->wake_fd;
+    if (fd < 0) return; /* hd_runtime_deadline tells of it */
+    bell_ring(fd);
+    atomic_store(&rt->woken, true); /* last: a drain must find what was written */
+}
+
 hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx), void *ctx) {
     post *p = env_new(&rt->env, sizeof *p);
     if (!p) return HD_NOMEM;
-    *p = (post){ atomic_load(&rt->posts), fn, ctx };
-    while (!atomic_compare_exchange_weak(&rt->posts, &p->next, p)) {}
-    int fd = rt->wake_fd;
-    if (fd < 0) return HD_OK; /* hd_runtime_deadline tells of it */
-    bell_ring(fd);
-    atomic_store(&rt->woken, true); /* last: a drain must find what was written */
+    *p = (post){ .fn = fn, .ctx = ctx };
+    runtime_post(rt, p);
     return HD_OK;
 }
 

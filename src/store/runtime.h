@@ -58,6 +58,7 @@ typedef struct post {
     struct post *next;
     void (*fn)(hd_runtime *rt, void *ctx);
     void *ctx;
+    bool lent; /* its memory is the caller's, again from the call of fn on */
 } post;
 
 struct hd_runtime {
@@ -155,6 +156,8 @@ hd_status runtime_check_pump(hd_runtime *rt);
 /* The runtime is woken, and pumps, when the descriptor is readable. The descriptor stays the caller's, and the caller
  * calls runtime_unwatch before closing it. HD_NOMEM, HD_IO. */
 hd_status runtime_watch(hd_runtime *rt, int fd);
+/* hd_runtime_post with memory of the caller (post.lent): it cannot fail. From any thread. */
+void runtime_post(hd_runtime *rt, post *p);
 void runtime_unwatch(hd_runtime *rt, int fd);
 
 /* Pumps and waits until done(ctx), whatever else there is to do. */

@@ -1,9 +1,9 @@
 /* pool.c -- the worker that runs actions on threads.
  *
  * An attempt crosses to a thread as text: arguments there, result back, each parsed into the heap of the side
- * that reads it. What a thread has finished comes back by hd_runtime_post, which wakes the runtime. A step is
- * claimed when a thread is free for it, so that its timeout counts from there. The threads are started with
- * the first attempt that needs one and end with the engine. */
+ * that reads it. What a thread has finished comes back as a post, which wakes the runtime. A step is claimed when a
+ * thread is free for it, so that its timeout counts from there: a thread whose claim was taken back is not free until its
+ * function returns. The threads are started with the first attempt that needs one and end with the engine. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -15,15 +15,17 @@
 
 typedef struct job {
     list_node link; /* in pool.jobs while it waits; in pool.running while a thread has it */
+    post returned;  /* tells the runtime's thread; in the job, so that it needs no memory */
     hd_runtime *rt;
     hd_action_spec spec;
     uint64_t engine; /* its group: it may be closed before the job is done */
     uint64_t token;
     uint32_t attempt;
     uint64_t timeout_ms, heartbeat_ms;
-    _Atomic bool revoked; /* the engine has ended the claim; set by the runtime's thread */
-    char *id, *args;      /* owned */
-    char *result;         /* owned; NULL: it failed */
+    /* The engine has ended the claim while a thread ran it, or closes the pool; set by the runtime's thread. */
+    _Atomic bool revoked;
+    char *id, *args; /* owned */
+    char *result;    /* owned; NULL: it failed */
     size_t args_length, result_length;
     char class_name[64]; /* of the exception */
     char message[400];
@@ -56,6 +58,7 @@ static void arrive(hd_runtime *rt, void *ctx) {
     job *j = ctx;
     hd_engine *e = engine_find(rt, j->engine);
     hd_pool *pool = NULL;
+    if (e && e->pool && atomic_load(&j->revoked)) worker_hold(&e->pool->w, -1);
     if (e && (!j->result || !hd_pool_open(rt->heap, &pool))) {
         hd_value result =
             j->result ? hd_json_parse(pool, j->result, j->result_length, NULL) : (hd_value){ 0 };
@@ -138,7 +141,9 @@ static void *serve(void *ctx) {
         run_job(p, j);
         pthread_mutex_lock(&p->lock);
         list_remove(&j->link);
-        if (p->closing || hd_runtime_post(p->rt, arrive, j)) free_job(&p->env, j);
+        j->returned = (post){ .fn = arrive, .ctx = j, .lent = true };
+        if (p->closing) free_job(&p->env, j);
+        else runtime_post(p->rt, &j->returned);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -206,12 +211,13 @@ static bool revoke_in(list *jobs, uint64_t token) {
     return false;
 }
 
-/* A job that no thread has begun need not run. */
+/* A job that no thread has begun need not run. One that a thread runs keeps the thread's place until it arrives. */
 static void revoke(worker *w, uint64_t token, const char *why) {
     struct pool *p = (struct pool *)(void *)w;
     (void)why;
     pthread_mutex_lock(&p->lock);
-    if (!revoke_in(&p->running, token)) {
+    bool runs = revoke_in(&p->running, token);
+    if (!runs) {
         LIST_FOR_SAFE (n, &p->jobs) {
             job *j = LIST_ENTRY(n, job, link);
             if (j->token != token) continue;
@@ -220,6 +226,7 @@ static void revoke(worker *w, uint64_t token, const char *why) {
         }
     }
     pthread_mutex_unlock(&p->lock);
+    if (runs) worker_hold(w, 1);
 }
 
 static const worker_ops ops = { .offer = offer, .revoke = revoke };
