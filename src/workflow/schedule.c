@@ -21,7 +21,7 @@ typedef struct schedule {
     bool asked;                        /* its transaction has no verdict yet */
     bool gone;                         /* freed when it has */
     char started[HD_INSTANCE_ID_SIZE]; /* by that transaction; "": nothing */
-    char cancels[HD_INSTANCE_ID_SIZE]; /* to be cancelled when it is stored; "": nothing */
+    bool cancels;                      /* that transaction has a message in the inbox */
 } schedule;
 
 /* ---- reading documents */
@@ -291,14 +291,12 @@ static void start(turn *t, uint64_t at_ms) {
     if (!status) count(t, "started");
 }
 
-/* An instance of another shard is sent a message. */
+/* A message, which is stored with the turn: a crash does not lose it, and the instance may be of another shard. */
 static void cancel_running(turn *t) {
-    hd_engine *e = t->s->e;
-    if (shard_runs(e, t->f.running))
-        snprintf(t->s->cancels, sizeof t->s->cancels, "%s", t->f.running);
-    else if (!t->status)
-        t->status =
-            inbox_write(e, t->tx, control_message(hd_tx_pool(t->tx), t->f.running, "cancel"));
+    if (t->status) return;
+    t->status =
+        inbox_write(t->s->e, t->tx, control_message(hd_tx_pool(t->tx), t->f.running, "cancel"));
+    t->s->cancels = true;
 }
 
 /* The instance before it may still run. */
@@ -346,10 +344,8 @@ static uint64_t choose(const schedule_form *f, uint64_t now, uint64_t *next) {
     const timetable *t = &f->times;
     uint64_t at = f->next_ms, oldest = f->window_ms && f->window_ms < now ? now - f->window_ms : 0;
     if (at < oldest) at = timetable_next(t, oldest - 1);
-    if (timetable_due(t, at) <= now && f->catch_up != HD_CATCH_UP_ALL) {
-        uint64_t last = timetable_last(t, at, now);
-        at = timetable_due(t, last) <= now ? last : timetable_last(t, at, last - 1);
-    }
+    if (timetable_due(t, at) <= now && f->catch_up != HD_CATCH_UP_ALL)
+        at = timetable_last_due(t, at, now);
     bool is_due = timetable_due(t, at) <= now;
     *next = is_due ? timetable_next(t, at) : at;
     return is_due ? at : 0;
@@ -410,15 +406,15 @@ static void verdict(hd_status status, void *ctx) {
     look_later(s);
     if (status) return;
     if (s->started[0]) note_started(e, s->started);
-    live *l = s->cancels[0] ? live_find(e, s->cancels) : NULL;
-    if (l && l->in && !instance_is_over(l->in) && !l->in->cancelling) (void)control_cancel(l, 1);
+    if (s->cancels) e->overheard = true; /* the listener does not hear of our own commits */
 }
 
 static hd_status store_turn(schedule *s) {
     hd_error error;
     turn t = { .s = s, .now_ms = env_wall_ms(s->e->env) };
     assert(!s->asked && !s->gone && s->e->active);
-    s->started[0] = s->cancels[0] = 0;
+    s->started[0] = 0;
+    s->cancels = false;
     t.status = engine_begin(s->e, &t.tx);
     if (t.status) return t.status;
     t.doc = hd_tx_get(t.tx, (hd_cell){ s->doc });

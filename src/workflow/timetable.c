@@ -23,8 +23,9 @@ uint64_t timetable_next(const timetable *t, uint64_t after) {
     return t->until_ms && next >= t->until_ms ? TIMETABLE_NEVER : next;
 }
 
-/* Times are looked for in ever longer stretches before now, so that years of them need not be walked through. */
-uint64_t timetable_last(const timetable *t, uint64_t at, uint64_t now) {
+/* The last time that is not behind `now`, given one that is not either. Times are looked for in ever longer stretches
+ * before now, so that years of them need not be walked through. */
+static uint64_t last_time(const timetable *t, uint64_t at, uint64_t now) {
     assert(at <= now);
     uint64_t found = at;
     for (uint64_t back = 3600000; back < now - at; back *= 24) {
@@ -40,4 +41,16 @@ uint64_t timetable_last(const timetable *t, uint64_t at, uint64_t now) {
 uint64_t timetable_due(const timetable *t, uint64_t at) {
     if (!t->jitter_ms || at == TIMETABLE_NEVER) return at;
     return at + hash_bytes(&at, sizeof at, t->seed) % t->jitter_ms;
+}
+
+/* Every time up to `sure` is due; those behind it are looked at one by one. */
+uint64_t timetable_last_due(const timetable *t, uint64_t at, uint64_t now) {
+    uint64_t missed = at + t->jitter_ms, sure = now > t->jitter_ms ? now - t->jitter_ms : 0;
+    assert(timetable_due(t, at) <= now);
+    uint64_t found = sure > missed ? last_time(t, at, sure) : at;
+    if (found < missed) found = at;
+    uint64_t next = timetable_next(t, found > at ? found : missed > at ? missed - 1 : at);
+    for (; next <= now; next = timetable_next(t, next))
+        if (timetable_due(t, next) <= now) found = next;
+    return found;
 }

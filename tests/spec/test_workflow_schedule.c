@@ -484,6 +484,38 @@ static void a_time_is_started_once_whatever_fails(void **state) {
     }
 }
 
+/* That the one before is to be cancelled is stored with the turn: it is cancelled whatever fails then. */
+static void what_overlaps_is_cancelled_whatever_fails(void **state) {
+    for (uint64_t n = 1;; n++) {
+        tear_down_world(state);
+        set_up(state);
+        put_schedule(&(hd_schedule){
+            .name = "s", .workflow = "slow", .cron = "@hourly", .overlap = HD_OVERLAP_CANCEL });
+        advance(HOUR);
+        lab_env_advance_ms(env, HOUR);
+        lab_env_fail_at(env, n);
+        for (int i = 0; i < 5; i++) (void)hd_runtime_pump(rt);
+        bool failed = lab_env_failed(env);
+        lab_env_fail_at(env, 0);
+        for (int i = 0; i < 20; i++) advance(100);
+        advance(60000); /* it cleans up */
+        assert_int_equal(number("s", "started"), 2);
+        if (!failed) break;
+    }
+}
+
+/* A jitter may be longer than the interval: each time has its start, later by less than the jitter. */
+static void no_start_is_lost_to_a_long_jitter(void **state) {
+    put_schedule(&(hd_schedule){ .name = "s",
+                                 .workflow = "job",
+                                 .every_s = 60,
+                                 .jitter_s = 600,
+                                 .overlap = HD_OVERLAP_ALLOW });
+    for (int minute = 0; minute < 100; minute++) advance(60000);
+    assert_in_range(number("s", "started"), 90, 100);
+    assert_int_equal(calls, number("s", "started"));
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -512,6 +544,8 @@ int main(void) {
         IN_A_WORLD(what_cannot_be_is_refused),
         IN_A_WORLD(a_start_that_fails_is_told),
         IN_A_WORLD(a_time_is_started_once_whatever_fails),
+        IN_A_WORLD(what_overlaps_is_cancelled_whatever_fails),
+        IN_A_WORLD(no_start_is_lost_to_a_long_jitter),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }
