@@ -172,7 +172,7 @@ static hd_status raise_unknown(hd_engine *e, strand *s, const char *class_name,
 }
 
 static hd_status fail(hd_engine *e, strand *s, const char *class_name, const char *message) {
-    assert(strand_node(s)->kind == NODE_ACTION && live_of(s)->in == s->in);
+    assert(live_of(s)->in == s->in);
     uint32_t class_ = exception_class(e, class_name);
     const char *dot = strrchr(class_name, '.');
     if (class_ == CLASS_NONE && dot) class_ = exception_class(e, dot + 1);

@@ -135,6 +135,29 @@ static void a_result_over_the_limit_is_an_exception(void **state) {
     assert_int_equal(calls, 3);
 }
 
+/* What a child returns is a result, too. */
+static void a_result_of_a_child_over_the_limit_is_an_exception(void **state) {
+    (void)state;
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_value result;
+    register_make(
+        "inner",
+        "{'id':'out','kind':'RETURN','value':['*',['call','str',[['name','bytes']]],['name',"
+        "'count']]}",
+        "['in','out']");
+    register_make("outer",
+                  "{'id':'c','kind':'CHILD','workflow':'inner','args':{'count':['name','count'],"
+                  "'bytes':['name','bytes']},'into':['name','r']},{'id':'out','kind':'RETURN',"
+                  "'value':['call','len',[['name','r']]]}",
+                  "['in','c'],['c','out']");
+    start("outer", 1000, 1, id);
+    assert_int_equal(end_of(id, &result), HD_OK);
+    assert_int_equal(hd_value_as_int(result, 0), 1000);
+    start("outer", 2 << 20, 1, id);
+    assert_int_equal(end_of(id, &result), HD_FAILED);
+    assert_string_equal(hd_value_as_text(hd_value_at(result, "$error"), ""), "ValueError");
+}
+
 static void an_input_or_payload_over_the_limit_is_refused(void **state) {
     (void)state;
     char id[HD_INSTANCE_ID_SIZE];
@@ -250,6 +273,7 @@ static void a_transaction_that_no_row_holds_fails_its_step(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_result_over_the_limit_is_an_exception),
+        TEST(a_result_of_a_child_over_the_limit_is_an_exception),
         TEST(an_input_or_payload_over_the_limit_is_refused),
         TEST(the_limit_counts_bytes_of_json),
         TEST(an_instance_that_no_row_holds_is_written_off),
