@@ -178,7 +178,10 @@ hd_status worker_serve(worker *w, const char *action) {
     }
     for (uint32_t i = 0; i < e->queues.count; i++) {
         if (strcmp(e->queues.items[i]->name, action) != 0) continue;
-        if (attach(e, w, e->queues.items[i])) return HD_NOMEM;
+        if (attach(e, w, e->queues.items[i])) {
+            worker_unserve(w, action);
+            return HD_NOMEM;
+        }
         heat(e, e->queues.items[i]);
     }
     return HD_OK;
@@ -487,12 +490,13 @@ hd_status task_heartbeat(hd_engine *e, uint64_t token) {
     return HD_OK;
 }
 
-/* A step of a paused instance waits until that is resumed. */
+/* A step of an instance that is paused, or is to be given away, waits in the instance's own list (step_queue). */
 hd_status task_give_back(hd_engine *e, uint64_t token) {
     strand *s = end_with(e, token);
     if (!s) return say_of_guest(e, token, &(guest_words){ .back = true });
     strand_set_state(s, STRAND_READY);
-    if (s->in->status == INSTANCE_PAUSED) {
+    const live *l = s->in->owner;
+    if (s->in->status == INSTANCE_PAUSED || l->shard->drains_ns) {
         if (!list_linked(&s->unqueued)) list_push_back(&s->in->unqueued, &s->unqueued);
         return HD_OK;
     }

@@ -50,8 +50,11 @@ void limit_forget_unused(hd_engine *e, limit *l) {
     if (l->held || binheap_count(&l->waiting)) return;
     if (l->share.slots || l->share.wants || l->share.ask)
         return; /* share.c gives them back first */
-    uint32_t index = 0, last = e->limits.count - 1;
-    while (e->limits.items[index] != l) index++;
+    uint32_t last = e->limits.count - 1;
+    table_probe p = table_find(&e->by_key, hash_key(l->key));
+    while (table_next(&e->by_key, &p) && e->limits.items[p.index] != l) {}
+    uint32_t index = p.index;
+    assert(e->limits.items[index] == l);
     table_remove(&e->by_key, hash_key(l->key), index);
     if (index != last) table_move(&e->by_key, hash_key(e->limits.items[last]->key), last, index);
     vec_swap_remove(&e->limits, index);

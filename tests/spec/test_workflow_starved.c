@@ -189,6 +189,37 @@ static void without_memory_the_engine_does_not_spin(void **state) {
     lab_env_close(env);
 }
 
+/* An action for which there was no memory is registered again: it is given all steps that wait for it. */
+static bool register_at(uint64_t n) {
+    hd_action_spec spec = { .name = "half", .fn = twice, .here = true };
+    env = lab_env_open();
+    where = NULL;
+    open_store();
+    register_nodes("w",
+                   "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'ACTION','action':'half','args':["
+                   "1],'queue':'q1'},{'id':'b','kind':'ACTION','action':'half','args':[1],'queue':"
+                   "'q2'},{'id':'j','kind':'BARRIER'},{'id':'out','kind':'RETURN'}",
+                   "['in','f'],['f','a','ELEM',0],['f','b','ELEM',1],['a','j','JOIN'],['b','j',"
+                   "'JOIN'],['j','out']");
+    start("w", "{}");
+    pump();
+    lab_env_fail_at(env, n);
+    hd_status status = hd_action_register(engine, &spec);
+    bool failed = lab_env_failed(env);
+    lab_env_fail_at(env, 0);
+    assert_int_equal(status, failed ? HD_NOMEM : HD_OK);
+    if (failed) assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    pump();
+    assert_int_equal(stats_now().open, 0);
+    close_store();
+    lab_env_close(env);
+    return failed;
+}
+
+static void an_action_is_registered_again(void **state) {
+    for (uint64_t n = 1; register_at(n); n++) {}
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_end_as_they_do_with_memory),
@@ -196,6 +227,7 @@ int main(void) {
         cmocka_unit_test(a_rerun_takes_place),
         cmocka_unit_test(cancelling_reaches_children),
         cmocka_unit_test(without_memory_the_engine_does_not_spin),
+        cmocka_unit_test(an_action_is_registered_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -269,6 +269,23 @@ static void a_step_that_is_given_back_keeps_its_place(void **state) {
     assert_int_equal(stats_now().lost, 0);
 }
 
+/* A step of a shard that is to be given away waits until it is known where the shard goes. */
+static void a_step_of_a_shard_that_drains_is_not_begun_again(void **state) {
+    task_view t;
+    register_step("");
+    join(&h);
+    start("w", "{}");
+    t = claim_one(&h);
+    engine->shards[0].drains_ns = 1;
+    assert_int_equal(task_give_back(engine, t.token), HD_OK);
+    assert_false(task_claim(&h.w, &t));
+    engine->shards[0].drains_ns = 0;
+    step_queue(live_find(engine, id));
+    assert_true(task_claim(&h.w, &t));
+    assert_int_equal(task_complete(engine, t.token, hd_bool(true)), HD_OK);
+    assert_result("true");
+}
+
 static void the_higher_priority_goes_first_then_the_older(void **state) {
     task_view t;
     register_step("");
@@ -358,6 +375,7 @@ int main(void) {
         IN_A_WORLD(lost_work_is_no_attempt_up_to_a_cap),
         IN_A_WORLD(what_a_worker_that_leaves_had_goes_to_another),
         IN_A_WORLD(a_step_that_is_given_back_keeps_its_place),
+        IN_A_WORLD(a_step_of_a_shard_that_drains_is_not_begun_again),
         IN_A_WORLD(the_higher_priority_goes_first_then_the_older),
         IN_A_WORLD(a_worker_claims_no_more_than_it_has_room_for),
         IN_A_WORLD(a_cancelled_step_is_taken_from_its_worker),
