@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, overload
 
 from . import _heddle
 from .cell import Cell
@@ -21,12 +21,18 @@ class Pattern:
     unique in the pattern, and returns the cell of the result. Its parameters are the arguments of the piece, as cells.
     """
 
-    def __init__(self, function: Callable[..., Optional[Cell[Any]]], name: Optional[str] = None) -> None:
+    def __init__(self, function: Callable[..., Optional[Cell[Any]]], name: Optional[str] = None,
+                 version: Optional[str] = None) -> None:
         self.function = function
         self.name = name or function.__name__
         self.__doc__ = function.__doc__
         self.arguments = list(inspect.signature(function).parameters.values())[1:]
-        self.version = version_of(function)
+        self._version = version
+
+    @property
+    def version(self) -> str:
+        """Of its code. Nodes of a piece run again if it is another one than at their last run."""
+        return self._version or version_of(self.function)
 
     def build(self, b: _heddle.Build) -> Optional[Cell[Any]]:
         """Builds one piece."""
@@ -46,9 +52,20 @@ class Pattern:
         return f"<pattern {self.name}>"
 
 
-def pattern(function: Callable[..., Any]) -> Pattern:
-    """Makes a function a pattern."""
-    return Pattern(function)
+@overload
+def pattern(function: Callable[..., Any]) -> Pattern: ...
+@overload
+def pattern(*, name: Optional[str] = None, version: Optional[str] = None) -> Callable[[Callable[..., Any]], Pattern]: ...
+
+
+def pattern(function: Optional[Callable[..., Any]] = None, *, name: Optional[str] = None, version: Optional[str] = None) -> Any:
+    """Makes a function a pattern: ``@heddle.pattern`` or ``@heddle.pattern(version="2")``.
+
+    ``name`` is what pieces remember it by, that of the function if none is given. ``version`` stands for its code; without it
+    the functions of the module that it calls by name count, too. A change of the code makes all nodes of its pieces run again."""
+    if function is None:
+        return lambda decorated: Pattern(decorated, name, version)
+    return Pattern(function, name, version)
 
 
 class Piece:

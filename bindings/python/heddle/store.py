@@ -458,7 +458,15 @@ class Store(Workflows):
         """``@store.computed(total)``: what the function returns is the value of ``total``.
 
         It runs while something needs the value: an effect, a sink, another computation that is needed. The cells that
-        it reads are its dependencies. It may be ``async``: then it is awaited on the loop, and what depends on it waits."""
+        it reads are its dependencies. It may be ``async``: then it is awaited on the loop, and what depends on it waits.
+
+        After a restart it does not run unless what it read, or its code, has changed. Its code is the function with the
+        functions of its module that it calls by name, and with plain values of the module (``RATE = 2``); ``version`` stands
+        for it instead, and is changed when something else does. ``debounce`` and ``throttle`` are seconds: it runs when its
+        inputs have been quiet for so long, or at most so often. ``reads`` are cells that it depends on before its first run.
+        With ``run_once`` it runs once as soon as it is registered, though nothing needs the value."""
+        if callable(output) and not isinstance(output, (str, Cell)):
+            raise TypeError("@store.computed takes the cell whose value is computed: @store.computed(total)")
         target = self.cell(output) if isinstance(output, str) else output
 
         def register(fn: F) -> F:

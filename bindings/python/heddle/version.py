@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from functools import partial
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 CO_COROUTINE = 0x80
@@ -34,26 +34,61 @@ def _feed(digest: Any, code: CodeType) -> None:
                           repr(sorted(map(repr, constant))).encode())
 
 
-def _feed_plain(digest: Any, value: Any) -> None:
+def _names(code: CodeType) -> set[str]:
+    """The names that the code, and the functions in it, may look up in the module. Names of attributes are among them."""
+    return set(code.co_names).union(*(_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)))
+
+
+def _is_plain(value: Any) -> bool:
     """Other values may be the same without being equal to their former selves: they do not count."""
-    if isinstance(value, (bool, int, float, str, bytes, type(None))):
+    return isinstance(value, (bool, int, float, str, bytes, type(None))) or \
+        type(value) is tuple and all(map(_is_plain, value))
+
+
+def _feed_plain(digest: Any, value: Any) -> None:
+    if _is_plain(value):
         digest.update(repr(value).encode())
 
 
-def version_of(fn: Any) -> str:
-    """A hash of its code, and of the plain values that it closes over or has as defaults of its parameters."""
-    digest = hashlib.blake2b(digest_size=16)
-    code = getattr(fn, "__code__", None)
-    if code is None:
-        return f"{type(fn).__module__}.{type(fn).__qualname__}"
-    _feed(digest, code)
-    for cell in getattr(fn, "__closure__", None) or ():
+def _feed_used(digest: Any, fn: FunctionType, seen: set[CodeType]) -> None:
+    """What stands in the function's module and is read or called by name: plain values, and functions of the same module."""
+    names = _names(fn.__code__)
+    for name in sorted(names & fn.__globals__.keys()):
+        value = fn.__globals__[name]
+        if isinstance(value, FunctionType) and value.__globals__ is fn.__globals__:
+            digest.update(name.encode())
+            _feed_function(digest, value, seen)
+        elif _is_plain(value) and not name.startswith("__"):
+            digest.update(f"{name}={value!r}".encode())
+
+
+def _feed_function(digest: Any, fn: FunctionType, seen: set[CodeType]) -> None:
+    if fn.__code__ in seen:
+        return
+    seen.add(fn.__code__)
+    _feed(digest, fn.__code__)
+    for cell in fn.__closure__ or ():
         try:
             value = cell.cell_contents
         except ValueError:
             continue
         _feed_plain(digest, value)
-    named = getattr(fn, "__kwdefaults__", None) or {}
-    for value in (*(getattr(fn, "__defaults__", None) or ()), *(named[name] for name in sorted(named))):
+    named = fn.__kwdefaults__ or {}
+    for value in (*(fn.__defaults__ or ()), *(named[name] for name in sorted(named))):
         _feed_plain(digest, value)
+    _feed_used(digest, fn, seen)
+
+
+def version_of(fn: Any) -> str:
+    """A hash of its code, of the functions of its module that it calls by name, and of the plain values that these read in
+    the module, close over, or have as defaults of their parameters."""
+    digest = hashlib.blake2b(digest_size=16)
+    while isinstance(fn, partial):
+        for value in (*fn.args, *(text for item in sorted(fn.keywords.items()) for text in item)):
+            _feed_plain(digest, value)
+        fn = fn.func
+    function = getattr(fn, "__func__", fn)
+    if not isinstance(function, FunctionType):
+        return f"{type(fn).__module__}.{type(fn).__qualname__}"
+    _feed_function(digest, function, set())
     return digest.hexdigest()

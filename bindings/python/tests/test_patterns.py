@@ -57,6 +57,18 @@ def test_a_piece_resumes_without_running(path):
         assert seen == [{"sum": 36.0, "cheap": 2}] and runs == []
 
 
+def test_the_version_of_a_pattern_may_be_given(path):
+    for version, count in (("1", 1), ("1", 1), ("2", 2)):
+        rows = heddle.pattern(name="rows", version=version)(lambda b, n=1: b.derive("r", n, lambda value: versions.append(version)))
+        with heddle.open(path) as store:
+            store.piece("r", rows).result.sink(lambda value: None)
+            store.settle()
+        assert len(versions) == count
+
+
+versions = []
+
+
 @heddle.pattern
 def counter(b, step=1):
     count, clicks = b.state("count", 0), b.stream("clicks")

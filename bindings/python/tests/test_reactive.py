@@ -447,6 +447,70 @@ def test_computations_resume_by_their_code(path):
     assert len(runs) == 2
 
 
+MODULE = """
+import functools
+RATE, NAMES = {rate}, ("net", {name!r})
+runs = []
+
+def tax(value):
+    return rounded(value * RATE)
+
+def rounded(value):
+    return round(value, {digits})
+
+def build(store, heddle):
+    price, total, label = store.cell("main/price"), store.cell("main/total"), store.cell("main/label")
+
+    @store.computed(total)
+    def add():
+        runs.append("add")
+        return tax(price() or 0)
+
+    def write(suffix):
+        runs.append("write")
+        return NAMES[1] + suffix
+
+    store.computed(label, name="write")(functools.partial(write, {suffix!r}))
+
+    @heddle.pattern
+    def row(b, price=0):
+        return b.derive("taxed", price, tax)
+
+    piece = store.piece("row", row, price=price)
+    cells = [total, label, piece.result]
+    for cell in cells:
+        cell.sink(lambda value: None)
+    store.settle()
+    return [cell() for cell in cells]
+"""
+
+
+def test_code_is_also_what_stands_in_the_module(path):
+    """A function that is called by name, directly or by another one, and a plain value of the module."""
+
+    def start(**given):
+        text = {"rate": 2, "name": "gross", "digits": 1, "suffix": "!", **given}
+        module = {"__name__": "prices"}
+        exec(MODULE.format(**text), module)
+        with heddle.open(path) as store:
+            store.cell("main/price").set(1.26)
+            return module["build"](store, heddle), module["runs"]
+
+    assert start() == ([2.5, "gross!", 2.5], ["add", "write"])
+    assert start() == ([2.5, "gross!", 2.5], [])
+    assert start(rate=3) == ([3.8, "gross!", 3.8], ["add"])
+    assert start(rate=3, digits=0) == ([4.0, "gross!", 4.0], ["add"])
+    assert start(rate=3, digits=0, name="all") == ([4.0, "all!", 4.0], ["write"])
+    assert start(rate=3, digits=0, name="all", suffix="?") == ([4.0, "all?", 4.0], ["write"])
+
+
+def test_computed_wants_a_cell(store):
+    with pytest.raises(TypeError, match=r"takes the cell whose value is computed: @store.computed\(total\)"):
+        @store.computed
+        def nothing():
+            return 1
+
+
 def test_a_default_of_a_parameter_is_code(path):
     def build(store, runs, factor):
         x, y = store.cell("main/x"), store.cell("main/y")
