@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_WIDTH = 16 };
+enum { KIND_WIDTH = 18 };
 
 /* Documents of one kind in one space. */
 typedef struct kind_count {
@@ -170,9 +170,9 @@ static void print_json(const stats *st, const char *file) {
     record_end(&r);
 }
 
-static void print_kind(const kind_count *k) {
+static void print_kind(const cli *c, const kind_count *k) {
     printf("  ");
-    print_cell(stdout, *k->kind ? k->kind : "no kind", KIND_WIDTH);
+    print_name(c, *k->kind ? k->kind : "no kind", KIND_WIDTH, 2);
     printf(" %10" PRIu64 "\n", k->documents);
 }
 
@@ -184,7 +184,7 @@ static void print_spaces(const stats *st) {
         printf("  (checkpoint at seq %" PRIu64 ", history from seq %" PRIu64 ")\n", row->checkpoint,
                row->floor + 1);
         for (size_t k = 0; k < st->kind_count; k++)
-            if (strcmp(st->kinds[k].space, row->name) == 0) print_kind(&st->kinds[k]);
+            if (strcmp(st->kinds[k].space, row->name) == 0) print_kind(st->c, &st->kinds[k]);
     }
 }
 

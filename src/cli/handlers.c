@@ -48,8 +48,8 @@ bool handlers_add(live *l, const char *name, hd_value *answer) {
 void handlers_print(const cli *c, hd_value handler) {
     const char *stream = live_text(handler, "stream"), *waits = live_text(handler, "waits_for");
     uint64_t queued = live_number(handler, "queued");
-    char address[SHOWN_SIZE];
-    const char *file = shown(c->operands[0], address);
+    char word[SHOWN_SIZE];
+    const char *file = shown_word(c->operands[0], word);
     fputs(out_colour(c, COLOUR_BOLD), stdout);
     print_plain(stdout, handler_name(handler));
     printf("%s  handler, %" PRIu64 " handled, %" PRIu64 " refused\n", out_colour(c, COLOUR_NONE),

@@ -215,10 +215,10 @@ static int take_span(cli *c, const char *name, bool needs_unit, uint64_t *ms) {
     if (span < 0 || (needs_unit && !has_unit))
         return cli_fail(c, CLI_USAGE,
                         needs_unit
-                            ? "Numbers with ms, s, m, h, d or w behind them, the larger unit "
-                              "first: 30d, 1h30m"
-                            : "A number alone is seconds; else numbers with ms, s, m, h, d "
-                              "or w behind them, the larger unit first: 90s, 15m, 1h30m, 1d",
+                            ? "Numbers with ms, s, m, h, d or w behind them, the larger unit\n"
+                              "  first: 30d, 1h30m"
+                            : "A number alone is seconds; else numbers with ms, s, m, h, d or w\n"
+                              "  behind them, the larger unit first: 90s, 15m, 1h30m, 1d",
                         "--%s takes a span of time, not \"%s\"", name, text);
     *ms = (uint64_t)(span + 0.5);
     return CLI_OK;

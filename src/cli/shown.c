@@ -2,6 +2,7 @@
 #include "cli/shown.h"
 
 #include "store/postgres/url.h"
+#include <stdio.h>
 #include <string.h>
 
 bool is_address(const char *name) { return url_is_one(name); }
@@ -9,6 +10,15 @@ bool is_address(const char *name) { return url_is_one(name); }
 const char *shown(const char *name, char out[SHOWN_SIZE]) {
     if (!url_is_one(name)) return name;
     url_show(name, out, SHOWN_SIZE);
+    return out;
+}
+
+const char *shown_word(const char *name, char out[SHOWN_SIZE]) {
+    static const char special[] = " \t\n!\"#$&()*;<>?[\\]`{|}~";
+    char plain[SHOWN_SIZE];
+    const char *text = shown(name, plain);
+    bool quoted = !*text || (strpbrk(text, special) && !strchr(text, '\''));
+    snprintf(out, SHOWN_SIZE, quoted ? "'%s'" : "%s", text);
     return out;
 }
 

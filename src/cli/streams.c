@@ -50,11 +50,11 @@ static row *add(streams *w, const char *stream) {
     return &w->rows[w->count++];
 }
 
-static void add_live(streams *w, hd_value answer, pid_t pid, const char *program) {
+static void add_live(streams *w, hd_value answer, long pid, const char *program) {
     for (hd_iter it = hd_iter_of(answer); hd_iter_next(&it);) {
         row *r = add(w, live_text(it.value, "stream"));
         if (!r) return;
-        r->pid = (long)pid;
+        r->pid = pid;
         r->program = copy(w, program);
         r->handler = copy(w, live_text(it.value, "handler"));
         r->waits = copy(w, live_text(it.value, "waits_for"));
@@ -70,12 +70,13 @@ static void ask(live *l, pid_t pid, void *ctx) {
     streams *w = ctx;
     hd_value hello, answer;
     bool ignored = false;
+    (void)pid;
     l->silent = w->silent;
     if (live_ask_gently(l, "hello", hd_object(), &hello, &ignored) ||
         live_ask_gently(l, "streams", hd_object(), &answer, &ignored))
         return;
     w->programs++;
-    add_live(w, answer, pid, live_text(hello, "name"));
+    add_live(w, answer, (long)live_number(hello, "pid"), live_text(hello, "name"));
 }
 
 /* The row of a posted event's stream: of a program that handles it, else its own. */
@@ -103,8 +104,10 @@ static bool count_letter(const letter *l, void *ctx) {
 
 static int gather(streams *w, const char *file) {
     store s;
+    const char *path = option_text(w->c, "socket");
     int failed = store_open(w->c, &s, file, STORE_READ);
-    if (!failed) live_each_program(w->c, file, ask, w);
+    if (!failed && path) live_one_program(w->c, file, path, ask, w);
+    else if (!failed) live_each_program(w->c, file, ask, w);
     hd_status status = failed ? HD_OK : letter_each(&s, LETTERS_WAITING, count_letter, w);
     if (w->no_memory) status = HD_NOMEM;
     if (status) failed = store_fail(&s, status, file);
@@ -144,8 +147,8 @@ static void print_json(const row *r) {
 }
 
 static void print_why(const cli *c, const row *r) {
-    char when[WHEN_TEXT], address[SHOWN_SIZE];
-    const char *file = shown(c->operands[0], address);
+    char when[WHEN_TEXT], word[SHOWN_SIZE];
+    const char *file = shown_word(c->operands[0], word);
     if (r->waits) {
         printf("    %" PRIu64 " in line: the first ", r->queued);
         if (r->behind) {
@@ -170,11 +173,12 @@ static void print_why(const cli *c, const row *r) {
                out_colour(c, COLOUR_RED), r->dead, out_colour(c, COLOUR_NONE), file);
 }
 
-static void print_row(const cli *c, const row *r) {
+static void print_row(const streams *w, const row *r) {
+    const cli *c = w->c;
     fputs(out_colour(c, COLOUR_BOLD), stdout);
     print_plain(stdout, r->stream ? r->stream : "?");
     printf("%s  ", out_colour(c, COLOUR_NONE));
-    if (!r->handler) fputs("no handler", stdout);
+    if (!r->handler) fputs(w->programs ? "no handler" : "no handler known", stdout);
     else if (strcmp(r->handler, r->stream ? r->stream : "")) {
         fputs("handler ", stdout);
         print_plain(stdout, r->handler);
@@ -190,15 +194,22 @@ static void print_row(const cli *c, const row *r) {
     print_why(c, r);
 }
 
+/* No program could be asked. */
+static void warn_of_none(cli *c) {
+    const char *file = c->operands[0];
+    if (is_address(file))
+        cli_warn(c, "%s is on a server: --socket says where a program tells its handlers", file);
+    else cli_warn(c, "no running program serves %s: handlers are not known", file);
+}
+
 static int run(cli *c) {
     streams w = { .c = c };
     int failed = gather(&w, c->operands[0]);
     for (size_t i = 0; i < w.count && !failed; i++)
         if (c->json) print_json(&w.rows[i]);
-        else print_row(c, &w.rows[i]);
-    if (!failed && !c->json && !w.programs)
-        cli_warn(c, "no running program serves %s: handlers are not known", c->operands[0]);
-    else if (!failed && !c->json && !w.count)
+        else print_row(&w, &w.rows[i]);
+    if (!failed && !c->json && !w.programs && !option_given(c, "socket")) warn_of_none(c);
+    else if (!failed && !c->json && !w.count && w.programs)
         puts("the program has no handlers, and no event waits");
     release(&w);
     return failed;
@@ -232,6 +243,9 @@ const command command_streams = {
             "how many were handled and refused since the program started, how many wait in line, "
             "and for what the first of them waits. The file adds posted events that no program has "
             "taken up, and those that have failed.",
+    .options = (const cli_option[]){ { "socket", "PATH",
+                                       "of the one program to ask, if it is not beside the file" },
+                                     { NULL, NULL, NULL } },
     .examples = (const cli_example[]){ { "heddle streams shop.db", "for a look" },
                                        { "heddle streams shop.db --json", "for a program" },
                                        { NULL, NULL } },

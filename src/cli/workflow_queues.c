@@ -23,7 +23,8 @@ static int show(flow *f, const char *name) {
     print_plain(stdout, name);
     printf("%s  ", out_colour(c, COLOUR_NONE));
     if (flow_number(state, "most"))
-        printf("at most %" PRIu64 " steps at once", flow_number(state, "most"));
+        printf("at most %" PRIu64 " step%s at once", flow_number(state, "most"),
+               flow_number(state, "most") == 1 ? "" : "s");
     else printf("any number of steps at once");
     puts(is_paused(state) ? ", paused" : "");
     return CLI_OK;

@@ -287,8 +287,10 @@ static void print_taken(const char *before, const char *name, hd_value of) {
            flow_number(of, "most"));
 }
 
-/* The step waits for something other than a worker; false: it does not. */
+/* The step waits for something other than a worker; false: it does not. A heddle.wait that no worker does waits for one,
+ * whatever its cell holds. */
 static bool print_room(hd_value step) {
+    bool lacks_worker = strcmp(flow_text(step, "state"), "no worker") == 0;
     hd_value queue = hd_value_at(step, "queue"), limit = hd_value_at(step, "limit");
     uint64_t most = flow_number(queue, "most");
     bool queued = strcmp(flow_text(step, "state"), "queued") == 0;
@@ -298,7 +300,7 @@ static bool print_room(hd_value step) {
         print_named("waits in a queue that is paused: ", flow_text(queue, "name"));
     } else if (queued && most && flow_number(queue, "running") >= most) {
         print_taken("waits for a free place in queue ", flow_text(queue, "name"), queue);
-    } else if (*flow_text(step, "cell")) {
+    } else if (*flow_text(step, "cell") && !lacks_worker) {
         const char *until = flow_text(step, "until");
         print_named("waits until ", *until ? until : "value");
         print_named(" on ", flow_text(step, "cell"));
@@ -329,7 +331,9 @@ static void print_what(hd_value step) {
     if (attempt > 1) printf(", attempt %" PRIu64, attempt);
 }
 
-static const char *advice_on(const char *state) {
+static const char *advice_on(const char *state, const char *action) {
+    if (strcmp(state, "no worker") == 0 && strncmp(action, "heddle.", 7) == 0)
+        return "The program that runs the workflows must call hd_workflow_join.";
     if (strcmp(state, "no worker") == 0)
         return "Register the action, or start a worker for it (heddle workflow worker).";
     if (strcmp(state, "waiting") == 0) return "heddle workflow signal gives it one.";
@@ -340,7 +344,8 @@ static const char *advice_on(const char *state) {
 
 static void print_step(question *q, hd_value step) {
     const cli *c = q->f.s.c;
-    const char *state = flow_text(step, "state"), *advice = advice_on(state);
+    const char *state = flow_text(step, "state"),
+               *advice = advice_on(state, flow_text(step, "action"));
     printf("  %s", out_colour(c, COLOUR_BOLD));
     print_name(c, flow_text(step, "node"), NODE_WIDTH, 2);
     printf("%s ", out_colour(c, COLOUR_NONE));

@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <heddle/inspect.h>
+#include <heddle/join.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -351,6 +352,7 @@ static int open_own(serving *s, flow *f, own_action *all) {
     if (failed) return failed;
     options.space = f->space;
     hd_status status = hd_engine_open(f->s.rt, &options, &f->engine, &error);
+    if (!status) status = hd_workflow_join(f->engine); /* heddle.send, heddle.wait */
     for (size_t i = 1; i < s->c->operand_count && !status; i++) {
         all[i] = (own_action){ s, s->c->operands[i] };
         status = hd_action_register(
@@ -477,8 +479,9 @@ const command command_workflow_worker = {
         "reads like \"ValueError: too large\", else RuntimeError with that line.\n\n"
         "If a program serves workers for STORE (hd_engine_serve), this is one of its workers; when "
         "that "
-        "program ends, or if there is none, it runs the workflows itself, and other workers may "
-        "come to it. If another program runs them and serves no workers, or STORE is on a server, "
+        "program ends, or if there is none, it runs the workflows itself, with heddle.send and "
+        "heddle.wait, and other workers may come to it. If another program runs them and serves no "
+        "workers, or STORE is on a server, "
         "the "
         "steps come "
         "through the store. "

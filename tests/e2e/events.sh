@@ -68,10 +68,12 @@ ordered() { for n in 1 2 3 4 5 6 7 8; do "$heddle" send order.db main/buy $n --i
 check "the newest come first, and --limit keeps them" holds ordered
 check "an id that is not there is said to be" fails 2 'there is no event "nobody"' events live.db --id nobody
 
-streams() { "$heddle" streams live.db >out.txt && grep -qE "^main/greet  handler greeter in greeter \([0-9]+\), [0-9]+ handled, 1 refused$" out.txt &&
+streams() { "$heddle" streams live.db "$@" | spoken >out.txt && grep -qE "^main/greet  handler greeter in greeter \([0-9]+\), [0-9]+ handled, 1 refused$" out.txt &&
     grep -q "^    1 failed: heddle events live.db --failed tells why$" out.txt && grep -q "^main/relay  handled in greeter" out.txt; }
-check_file "streams: handlers, and what has failed" holds streams
-check_file "streams --json" holds sh -c "$heddle streams live.db --json | grep -q '\"handler\":\"greeter\".*\"failed\":1'"
+check "streams: handlers, and what has failed" holds streams
+check_file "streams: of the program at a socket" holds sh -c 'for s in live.db-live-*; do "$0" streams live.db --socket "$s"; done | grep -qE "greeter in greeter \([0-9]+\)"' "$heddle"
+check "streams: no program at the socket" holds sh -c '"$0" streams live.db --socket none 2>&1 | grep -q "no program serves at none"' "$heddle"
+check "streams --json" holds sh -c "$heddle streams live.db --json | grep -q '\"handler\":\"greeter\".*\"failed\":1'"
 check_file "--wait for a stream that nobody handles says what is near" fails 2 "Did you mean main/greet?" \
     send live.db main/gret '"x"' --wait
 check "and sends nothing" holds sh -c "! $heddle events live.db --json | grep -q main/gret\\\""
@@ -80,7 +82,7 @@ check_file "without --wait it is sent, with a remark" holds slip
 # On a server the command asks no program who handles what, and sends it without a remark.
 on_server && slip >/dev/null 2>&1
 nobody() { "$heddle" streams live.db | grep -A1 "^main/gret  no handler" | grep -q "1 posted: no running program"; }
-check_file "streams shows what waits for no one" holds nobody
+check "streams shows what waits for no one" holds nobody
 
 prints() { # prints PATTERN ARGUMENTS...
     pattern=$1

@@ -18,7 +18,7 @@ check() { sentence=$1; shift; "$@"; }
 # What is about a file, or what stands beside one, is not checked on a server.
 check_file() { on_server || check "$@"; }
 on_server() { [ "${HD_STORE:-}" = postgres ]; }
-spoken() { if on_server; then sed "s|$HD_POSTGRES&schema=$HD_E2E\([a-z]*\)|\1.db|g"; else cat; fi; }
+spoken() { if on_server; then sed "s|'*$HD_POSTGRES&schema=$HD_E2E\([a-z]*\)'*|\1.db|g"; else cat; fi; }
 
 report() { # report GOOD EXPLANATION
     number=$((number + 1))

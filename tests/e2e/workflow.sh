@@ -399,6 +399,12 @@ check "what is no JSON is an exception" fails 3 "ValueError: the command printed
 check "an exit status is an exception, by the last line of stderr" fails 3 'ValueError: "fail" is no number' workflow await d.db double/fail --timeout 20 --quiet
 check "a line with a class that is not known is whole" fails 3 'RuntimeError: Weird.Class: x' workflow await d.db double/odd --timeout 20 --quiet
 check "the command knows what it does" gives 0 '"double double/env 1"' workflow await d.db double/env --timeout 20 --quiet
+flow register d.db "$irs/told.json" >/dev/null
+flow start d.db told --key a >/dev/null
+check "the workflows that it runs wait for cells" holds until_true says "runs  *heddle.wait" show d.db told/a
+"$heddle" set d.db main/limit true
+check "and go on" gives 0 1 workflow await d.db told/a --timeout 20 --quiet
+check "and send events" holds sh -c '"$0" events d.db --waiting --json | grep -q "\"stream\":\"main/told\""' "$heddle"
 kill "$worker"
 wait "$worker" 2>/dev/null
 check_file "it leaves no socket behind" holds test ! -e d.db-workers

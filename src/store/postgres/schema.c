@@ -145,8 +145,10 @@ hd_status pg_schema_check(conn *c, bool create, bool writes, hd_error *error) {
         status = look_whole(c, &seen);
     }
     if (status || (made && !seen.tables)) {
-        env_error(error, status ? status : made, "%s: %s: %s", c->url.shown,
-                  status ? "looking at the schema" : "making the tables", c->words);
+        bool lacks_right = !status && made == HD_READ_ONLY;
+        env_error(error, status ? status : made, "%s: %s: %s%s", c->url.shown,
+                  status ? "looking at the schema" : "making the tables", c->words,
+                  lacks_right ? ": `heddle db init` by a user who may create a schema" : "");
         return status ? status : made;
     }
     status = judge(c, &seen, writes, error);
