@@ -150,14 +150,11 @@ static hd_status act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
 
 static hd_status act_on(hd_engine *e, hd_pool *pool, place_id doc) {
     const char *name = name_of(e, doc);
+    if (guest_concerns(e, doc)) look_again_if(e, guest_heard(e));
     if (has_prefix(name, INSTANCE_PREFIX)) return act_on_instance(e, pool, doc);
     if (has_prefix(name, INBOX_PREFIX)) {
         /* If the whole inbox is to be read again, this message is acted on then, after those that came before it. */
         if (e->active && !e->overheard) act_on_message(e, pool, doc);
-    } else if (guest_concerns(e, doc)) {
-        look_again_if(e, guest_heard(e));
-        if (e->active && has_prefix(name, TASKS_PREFIX))
-            look_again_if(e, away_heard_tasks(e, name + strlen(TASKS_PREFIX)));
     } else if (has_prefix(name, WORKER_PREFIX)) {
         if (e->active) look_again_if(e, away_heard(e, name + strlen(WORKER_PREFIX)));
     } else if (has_prefix(name, TASKS_PREFIX)) {

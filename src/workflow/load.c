@@ -6,6 +6,8 @@
 #include "workflow/save.h"
 
 #include "base/env.h"
+#include "base/hash.h"
+#include "base/table.h"
 #include "expr/dict.h"
 #include "expr/encode.h"
 #include "workflow/open_record.h"
@@ -18,11 +20,23 @@ typedef struct numbered_object {
     ev v;            /* referenced: code that binds an element sweeps */
 } numbered_object;
 
+/* What has been loaded: strands, calls and fans, which have a number; and branches, by the number of their fan and their
+ * index. */
+typedef enum known_kind { KNOWN_STRAND, KNOWN_CALL, KNOWN_FAN, KNOWN_BRANCH } known_kind;
+
+typedef struct known {
+    known_kind kind;
+    uint32_t number, index; /* index: of a branch; else 0 */
+    void *what;
+} known;
+
 typedef struct loader {
     instance *in;
     hd_value doc;
     hd_error *error;
     VEC(numbered_object) objects; /* in the order of their numbers */
+    VEC(known) known;
+    table by_known; /* of `known` */
 } loader;
 
 static hd_status corrupt(loader *l, const char *where, const char *what) {
@@ -45,6 +59,29 @@ static bool number_at(hd_value v, const char *key, uint32_t *out) {
     int64_t n = hd_value_as_int(hd_value_at(v, key), -1);
     *out = (uint32_t)n;
     return n >= 0 && n < UINT32_MAX;
+}
+
+/* ---- what has been loaded */
+
+static uint32_t hash_known(known_kind kind, uint32_t number, uint32_t index) {
+    return (uint32_t)hash_combine(hash_combine(number, index), kind);
+}
+
+static void *find_known(const loader *l, known_kind kind, uint32_t number, uint32_t index) {
+    uint32_t hash = hash_known(kind, number, index);
+    for (table_probe p = table_find(&l->by_known, hash); table_next(&l->by_known, &p);) {
+        const known *found = &l->known.items[p.index];
+        if (found->kind == kind && found->number == number && found->index == index)
+            return found->what;
+    }
+    return NULL;
+}
+
+static hd_status note_known(loader *l, known_kind kind, uint32_t number, uint32_t index,
+                            void *what) {
+    known k = { kind, number, index, what };
+    if (!vec_push(l->in->env, &l->known, k)) return HD_NOMEM;
+    return table_insert(&l->by_known, hash_known(kind, number, index), l->known.count - 1);
 }
 
 /* ---- objects */
@@ -101,9 +138,11 @@ static hd_status load_objects(loader *l) {
     return status;
 }
 
-static void release_objects(loader *l) {
+static void end_load(loader *l) {
     for (uint32_t i = 0; i < l->objects.count; i++) world_unref(l->in->w, l->objects.items[i].v);
     vec_fini(l->in->env, &l->objects);
+    vec_fini(l->in->env, &l->known);
+    table_fini(&l->by_known);
 }
 
 static hd_status load_slot(loader *l, hd_value v, ev *out) {
@@ -167,21 +206,14 @@ static hd_status load_activation(loader *l, activation *a, hd_value v) {
     return status;
 }
 
-static fan *find_fan(const instance *in, uint32_t number) {
-    LIST_FOR (n, &in->fans) {
-        fan *f = LIST_ENTRY(n, fan, link);
-        if (f->number == number) return f;
-    }
-    return NULL;
-}
-
 /* A branch that is open: as it began, and what it has assigned since. */
 static hd_status make_branch(loader *l, fan *f, uint32_t index, activation **out) {
     char key[12];
     if (index >= f->total) return corrupt(l, "/open", "a branch that cannot be");
     *out = instance_branch(l->in, f, index);
     if (!*out) return out_of_memory(l);
-    hd_status status = walk_bind_element(f, *out);
+    hd_status status = note_known(l, KNOWN_BRANCH, f->number, index, *out);
+    if (!status) status = walk_bind_element(f, *out);
     snprintf(key, sizeof key, "%u", index);
     char number[12];
     snprintf(number, sizeof number, "%u", f->number);
@@ -195,18 +227,14 @@ static hd_status make_branch(loader *l, fan *f, uint32_t index, activation **out
 
 /* {} is the first; {"call": n}; {"fan": n, "index": i}. */
 static hd_status find_place(loader *l, hd_value v, activation **out) {
-    uint32_t number_called, number, index = 0;
-    bool called = number_at(v, "call", &number_called), branch = number_at(v, "fan", &number);
-    if (!called && !branch) return *out = l->in->root, HD_OK;
+    uint32_t number, index = 0;
+    bool branch = number_at(v, "fan", &number);
+    if (!branch && !number_at(v, "call", &number)) return *out = l->in->root, HD_OK;
     if (branch && !number_at(v, "index", &index))
         return corrupt(l, "/open", "a branch without index");
-    LIST_FOR (n, &l->in->activations) {
-        activation *a = LIST_ENTRY(n, activation, link);
-        bool it = branch ? a->fan && a->fan->number == number && a->index == index
-                         : a->caller && !a->fan && a->number == number_called;
-        if (it) return *out = a, HD_OK;
-    }
-    fan *f = branch ? find_fan(l->in, number) : NULL;
+    *out = find_known(l, branch ? KNOWN_BRANCH : KNOWN_CALL, number, index);
+    if (*out) return HD_OK;
+    fan *f = branch ? find_known(l, KNOWN_FAN, number, 0) : NULL;
     return f ? make_branch(l, f, index, out)
              : corrupt(l, "/open", "it names a call or fan that is not there");
 }
@@ -234,7 +262,10 @@ static hd_status collect(loader *l, const char *part, bool is_call, numbered_vec
 static hd_status load_in_order(loader *l, numbered_vec *all, hd_status status,
                                hd_status (*load)(loader *l, const numbered *n)) {
     if (all->count) qsort(all->items, all->count, sizeof *all->items, by_number);
-    for (uint32_t i = 0; i < all->count && !status; i++) status = load(l, &all->items[i]);
+    for (uint32_t i = 0; i < all->count && !status; i++) {
+        bool twice = i && all->items[i].number == all->items[i - 1].number;
+        status = twice ? corrupt(l, "/", "two have the same number") : load(l, &all->items[i]);
+    }
     vec_fini(l->in->env, all);
     return status;
 }
@@ -255,7 +286,8 @@ static hd_status load_call(loader *l, const numbered *c) {
     activation *a = instance_activation(in, fn, caller, node);
     if (!a) return out_of_memory(l);
     a->number = c->number;
-    return load_activation(l, a, c->v);
+    status = note_known(l, KNOWN_CALL, c->number, 0, a);
+    return status ? status : load_activation(l, a, c->v);
 }
 
 static hd_status load_results(loader *l, fan *f, hd_value results) {
@@ -287,6 +319,8 @@ static hd_status load_fan(loader *l, const numbered *c) {
     if (!f) return out_of_memory(l);
     f->number = c->number;
     f->stored = true;
+    status = note_known(l, KNOWN_FAN, c->number, 0, f);
+    if (status) return status;
     f->total = activation_function(a)->nodes[node].out_count;
     hd_value items = hd_value_at(c->v, "items");
     if (hd_value_exists(items)) {
@@ -354,6 +388,8 @@ static hd_status load_strand(loader *l, const numbered *n) {
     strand *s = instance_strand(l->in, a);
     if (!s) return out_of_memory(l);
     s->number = n->number;
+    status = note_known(l, KNOWN_STRAND, n->number, 0, s);
+    if (status) return status;
     s->node = node;
     s->due_ms = due;
     s->since_ms = open_record_since(l->doc, record);
@@ -390,11 +426,11 @@ static hd_status find_waiters(loader *l) {
         snprintf(key, sizeof key, "%u", f->number);
         if (!number_at(hd_value_at(hd_value_at(l->doc, "fans"), key), "strand", &number))
             continue; /* nothing waits for it: no more are begun */
-        LIST_FOR (m, &l->in->strands) {
-            strand *s = LIST_ENTRY(m, strand, link);
-            if (s->number == number && s->state == STRAND_FAN) f->waiter = s, s->waits_for = f;
-        }
-        if (!f->waiter) return corrupt(l, "/fans", "the strand that waits for it is not there");
+        strand *s = find_known(l, KNOWN_STRAND, number, 0);
+        if (!s || s->state != STRAND_FAN || s->waits_for)
+            return corrupt(l, "/fans", "the strand that waits for it is not there");
+        f->waiter = s;
+        s->waits_for = f;
     }
     return HD_OK;
 }
@@ -414,10 +450,11 @@ static hd_status load_all(loader *l) {
 hd_status instance_load_last(instance *in, hd_value document, hd_error *error) {
     loader l = { .in = in, .doc = document, .error = error };
     instance_enter(in);
+    table_init(&l.by_known, in->env);
     hd_status status = load_objects(&l);
     if (!status && !instance_activation(in, 0, NULL, PLAN_NONE)) status = out_of_memory(&l);
     if (!status) status = load_activation(&l, in->root, document);
-    release_objects(&l);
+    end_load(&l);
     world_journal_clear(in->w);
     in->parts = UINT8_MAX;
     hd_status left = instance_leave(in);
@@ -438,6 +475,7 @@ static void load_ending(instance *in, hd_value document) {
 hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     loader l = { .in = in, .doc = document, .error = error };
     instance_enter(in);
+    table_init(&l.by_known, in->env);
     hd_status status = load_all(&l);
     in->next_number = (uint32_t)hd_value_as_int(hd_value_at(document, "next"), 1);
     in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
@@ -448,7 +486,7 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     load_ending(in, document);
     if (!strcmp(hd_value_as_text(hd_value_at(document, "status"), ""), "paused"))
         in->status = INSTANCE_PAUSED;
-    release_objects(&l);
+    end_load(&l);
     world_journal_clear(in->w);
     if (!status) instance_sweep(in); /* nothing of it is news */
     if (!status) instance_check(in);

@@ -5,6 +5,7 @@
  * marks are cleared. */
 #include "workflow/save.h"
 
+#include "base/table.h"
 #include "expr/dict.h"
 #include "expr/encode.h"
 #include "expr/text.h"
@@ -19,9 +20,9 @@ typedef struct saver {
     hd_status status; /* the first failure */
     const char *path[PATH_MAX_LENGTH];
     uint32_t length;
-    uint8_t part;        /* the bit of instance.parts that the path begins with; 0: it is no part */
-    VEC(ev) fresh;       /* objects that have been given a number in this save */
-    VEC(uint32_t) whole; /* numbers of objects whose content has been written */
+    uint8_t part;  /* the bit of instance.parts that the path begins with; 0: it is no part */
+    VEC(ev) fresh; /* objects that have been given a number in this save */
+    table whole;   /* of the numbers of objects whose content has been written */
 } saver;
 
 typedef struct number_text {
@@ -102,19 +103,21 @@ static hd_value slot(saver *s, ev v) {
     return stored;
 }
 
+static bool is_written(const saver *s, uint32_t object) {
+    for (table_probe p = table_find(&s->whole, object); table_next(&s->whole, &p);)
+        if (p.index == object) return true;
+    return false;
+}
+
 static void put_object(saver *s, ev object) {
     assert(world_number(object) && world_number(object) <= s->in->objects);
     number_text n = text_of(world_number(object));
-    if (!vec_push(s->in->env, &s->whole, world_number(object))) s->status = HD_NOMEM;
+    if (!is_written(s, world_number(object)) &&
+        table_insert(&s->whole, world_number(object), world_number(object)))
+        s->status = HD_NOMEM;
     push(s, n.chars);
     put(s, DOC_SET, encode_object(s->in->w, s->pool, object, number_of, s));
     pop(s, 1);
-}
-
-static bool is_written(const saver *s, uint32_t object) {
-    for (uint32_t i = 0; i < s->whole.count; i++)
-        if (s->whole.items[i] == object) return true;
-    return false;
 }
 
 static void save_op(saver *s, const encode_op *op) {
@@ -509,6 +512,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     saver s = { .in = in, .out = out };
     s.status = hd_pool_open(in->heap, &s.pool);
     if (s.status) return s.status;
+    table_init(&s.whole, in->env);
     instance_enter(in);
     if (instance_is_over(in)) save_over(&s);
     else save_open(&s);
@@ -521,7 +525,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     in->status_changed = false;
     save_cancelling(&s);
     vec_fini(in->env, &s.fresh);
-    vec_fini(in->env, &s.whole);
+    table_fini(&s.whole);
     hd_pool_close(s.pool);
     hd_status left = instance_leave(in);
     assert(!in->changes.count);

@@ -191,6 +191,43 @@ static void numbers_of_objects_cost_nothing(void **state) {
     assert_result("[7]");
 }
 
+/* Loading 20,000 branches takes a step for each, not for each pair. */
+static void many_branches_are_loaded(void **state) {
+    register_nodes("w",
+                   "{'id':'f','kind':'FAN_HEAD','over':['call','range',[100]],'into':['name','i']},"
+                   "{'id':'g','kind':'FAN_HEAD','over':['call','range',[200]],'into':['name','k']},"
+                   "{'id':'s','kind':'WAIT','signal':'go'},{'id':'j','kind':'BARRIER'},{'id':'m',"
+                   "'kind':'BARRIER'},{'id':'out','kind':'RETURN'}",
+                   "['in','f'],['f','g','ELEM'],['g','s','ELEM'],['s','j','JOIN'],['j','m','JOIN'],"
+                   "['m','out']");
+    start("w", "{}");
+    pump();
+    hd_value before = document();
+    restart();
+    assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+    pump();
+    assert_int_equal(hd_value_count(hd_value_at(before, "open")), 100 * 200 + 101);
+    assert_string_equal(field("status"), "cancelled");
+}
+
+/* What cannot be is said, and no instance of it runs. */
+static void two_strands_of_one_number_are_refused(void **state) {
+    register_nodes("w", "{'id':'s','kind':'WAIT','signal':'go'},{'id':'out','kind':'RETURN'}",
+                   "['in','s'],['s','out']");
+    start("w", "{}");
+    pump();
+    hd_value doc = document(), open = hd_value_at(doc, "open");
+    hd_engine_close(engine);
+    open = hd_object_set(pool, open, "00", hd_value_at(open, "0"));
+    doc = hd_object_set(pool, doc, "open", open);
+    assert_int_equal(hd_write(rt, hd_cell_of(rt, "main", HD_SCOPE_SPACE, name_of(id), NULL), doc),
+                     HD_OK);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    pump();
+    assert_string_equal(field("status"), "stalled");
+    assert_non_null(strstr(printed(hd_value_at(document(), "error")), "the same number"));
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -202,6 +239,8 @@ int main(void) {
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
         IN_A_WORLD(branches_get_signals_in_their_order),
         IN_A_WORLD(numbers_of_objects_cost_nothing),
+        IN_A_WORLD(many_branches_are_loaded),
+        IN_A_WORLD(two_strands_of_one_number_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
