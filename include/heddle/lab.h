@@ -144,7 +144,8 @@ HD_API void hd_lab_runtime_close(hd_runtime *rt);
 /* The runtimes of a lab do nothing by themselves. settle: pumps every runtime until none has anything left
  * to do now. Nodes and commits that wait for a time go on waiting. With a store in a file, a runtime looks
  * for other runtimes' commits from time to time: with several runtimes settle takes some multiples of
- * 100 ms of the lab's time. */
+ * 100 ms of the lab's time. An action of a workflow that runs on a thread is not waited for: a test registers actions
+ * with hd_action_spec.here. */
 HD_API void hd_lab_settle(hd_lab *lab);
 /* The same, and advances the clock as needed until no node or commit waits for a time either. It does not wait for
  * nodes that do not settle, that overwrite each other (echo), or that keep each other busy through debounces or
