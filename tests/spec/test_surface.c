@@ -271,7 +271,8 @@ static void a_strict_runtime_refuses_them(void **state) {
     assert_string_equal(hd_runtime_error(rt)->message,
                         "main/x is the output of the node \"one\" already");
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
-    assert_string_equal(message, "it wrote main/there, which is none of its outputs");
+    assert_string_equal(
+        message, "it wrote main/there, which is none of its outputs; an effect may write that");
     assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/n"), "1"), HD_OK);
     spec = (hd_node_spec){
         .name = "idle", .fn = read_alone, .output = hd_cell_at(rt, "main/y"), .run_once = true
@@ -282,7 +283,8 @@ static void a_strict_runtime_refuses_them(void **state) {
     spec = (hd_node_spec){ .name = "mailer", .fn = put_out, .effect = true };
     assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
-    assert_string_equal(message, "only a handler has an outbox"); /* not that of the run before */
+    assert_string_equal(message, "only a handler has an outbox: send an event, whose handler puts "
+                                 "the message there"); /* not that of the run before */
     hd_pool *pool;
     hd_pool_open(hd_runtime_heap(rt), &pool);
     assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/there"))));
@@ -308,7 +310,8 @@ static void a_strict_runtime_refuses_a_write_beside_the_output(void **state) {
     };
     assert_int_equal(hd_node_register(rt, &spec, NULL), HD_OK);
     assert_int_equal(hd_runtime_settle(rt), HD_OK);
-    assert_string_equal(message, "it wrote main/doc#/b, which is none of its outputs");
+    assert_string_equal(
+        message, "it wrote main/doc#/b, which is none of its outputs; an effect may write that");
     hd_pool *pool;
     hd_pool_open(hd_runtime_heap(rt), &pool);
     assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/doc"))));

@@ -265,6 +265,9 @@ class Store(Workflows):
         self._patterns: dict[str, Pattern] = {}
         self._stopped = False
         self._at_close: set[Callable[[], object]] = set()
+        self._asked = 0
+        """So many calls of handled() wait. While there are such, what handlers raise is kept for them, by event."""
+        self._raised: dict[str, Exception] = {}
         """Called when the store is about to be closed."""
         self._guarded: list[Transaction] = []
         """Transactions whose blocks tasks are in. At most the last one is open; the others are lost."""
@@ -562,7 +565,12 @@ class Store(Workflows):
 
         def register(fn: F) -> F:
             def handle(payload: Any, id: str, time: float, attempt: int, posted: bool, missed: int) -> Any:
-                return fn(Event(payload, id, time, attempt, posted, missed))
+                try:
+                    return fn(Event(payload, id, time, attempt, posted, missed))
+                except Exception as error:
+                    if self._asked:
+                        self._raised[id] = error
+                    raise
 
             _check_plain(fn, "a handler", _IN_HANDLER)
             given = name or getattr(fn, "__name__", None)
@@ -601,16 +609,32 @@ class Store(Workflows):
         return self._runtime.event_cancel(stream, id)
 
     async def handled(self, stream: Cell[Any] | str, payload: Any = None, *, id: Optional[str] = None) -> str:
-        """Sends an event and returns its id when its effects are stored; raises what became of it otherwise."""
+        """Sends an event and returns its id when its effects are stored; raises what became of it otherwise. If its handler
+        has raised an exception, that is the ``__cause__`` of the FailedError."""
         from .flows import settle
 
         told = self._driver_().attach().create_future()
-        self._runtime.send(stream, payload, id=id, done=lambda event, error: settle(told, error, event))
-        event: str = await told
-        return event
+
+        def end(event: str, error: Optional[_heddle.Error]) -> None:
+            raised = self._raised.pop(event, None)
+            if error is not None and raised is not None:
+                error.args = (f"the handler has raised {type(raised).__name__}: {raised}",)
+                error.__cause__ = raised
+            settle(told, error, event)
+
+        self._asked += 1
+        try:
+            self._runtime.send(stream, payload, id=id, done=end)
+            event: str = await told
+            return event
+        finally:
+            self._asked -= 1
+            if not self._asked:
+                self._raised.clear()
 
     def outbox(self, channel: str, message: Any) -> None:
-        """In a handler or a transaction: a message for the world outside, delivered once that is stored."""
+        """In a handler of an event: a message for the world outside, delivered once the handler's transaction is stored.
+        Elsewhere ``store.send`` an event, whose handler does this."""
         self._runtime.outbox(channel, message)
 
     def channel(self, channel: str, *, space: str = "main") -> Callable[[F], F]:

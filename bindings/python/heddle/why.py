@@ -24,15 +24,28 @@ class Why:
         if not self.causes:
             lines.append("  has run once, because something needs it; nothing that it read has changed since" if self.runs
                          else "  has not run: why_not() says what it waits for")
-        lines += (self._line(cause) for cause in self.causes)
-        return "\n".join(lines)
+        return "\n".join(lines + self._tree())
+
+    def _tree(self) -> list[str]:
+        """Below each cause those of its writer's run, where it is named first. They come with the causes of one run after
+        the other."""
+        of: dict[int, list[dict[str, Any]]] = {}
+        for cause in self.causes:
+            of.setdefault(cause["node"], []).append(cause)
+        lines: list[str] = []
+        left = [(1, cause) for cause in of.pop(self.causes[0]["node"])[::-1]] if self.causes else []
+        while left:
+            depth, cause = left.pop()
+            lines.append("  " * depth + self._line(cause))
+            left += ((depth + 1, below) for below in of.pop(cause["writer_node"], [])[::-1])
+        return lines
 
     @staticmethod
     def _line(cause: dict[str, Any]) -> str:
         by = {"node": cause["writer"] or "a node", "program": "this program"}.get(cause["origin"], cause["origin"])
         change = f": {cause['before']} -> {cause['after']}" if cause["before"] is not None else ""
         later = ", not run for yet" if cause["pending"] else ""
-        return f"{'  ' * (cause['depth'] + 1)}{cause['cell']}{change}, by {by}{later}"
+        return f"{cause['cell']}{change}, by {by}{later}"
 
     __repr__ = __str__
 

@@ -6,7 +6,6 @@
 
 static PyObject *cell_alloc(runtime_object *owner, PyTypeObject *type, hd_cell cell, PyObject *load,
                             PyObject *dump);
-static PyObject *cell_name(PyObject *object, void *unused);
 
 /* ---- Reading ----------------------------------------------------------------------------- */
 
@@ -137,12 +136,23 @@ static PyObject *dumped(cell_object *self, PyObject *v) {
     return PyObject_CallFunctionObjArgs(self->dump, v, NULL);
 }
 
-/* The refusal of a value says which cell it was for. */
-static void name_cell(PyObject *object) {
+static PyObject *name_of_cell(runtime_object *owner, hd_cell cell) {
+    char small[200];
+    size_t length = hd_cell_print(owner->rt, cell, small, sizeof small);
+    if (length < sizeof small) return PyUnicode_FromStringAndSize(small, (Py_ssize_t)length);
+    char *large = PyMem_Malloc(length + 1);
+    if (!large) return PyErr_NoMemory();
+    hd_cell_print(owner->rt, cell, large, length + 1);
+    PyObject *out = PyUnicode_FromStringAndSize(large, (Py_ssize_t)length);
+    PyMem_Free(large);
+    return out;
+}
+
+void cell_refusal_names(runtime_object *owner, hd_cell cell) {
     PyObject *type, *e, *traceback;
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return;
     PyErr_Fetch(&type, &e, &traceback);
-    PyObject *name = cell_name(object, NULL);
+    PyObject *name = name_of_cell(owner, cell);
     if (name) PyErr_Format(PyExc_TypeError, "%U: %S", name, e);
     Py_XDECREF(name);
     Py_XDECREF(type);
@@ -160,7 +170,7 @@ static PyObject *write_with(PyObject *object, PyObject *v, write_fn fn, bool who
     hd_value value = from_python(owner, owner->tx ? hd_tx_pool(owner->tx) : pool, data, PLAIN);
     Py_DECREF(data);
     hd_status status = hd_value_status(value);
-    if (PyErr_Occurred()) name_cell(object);
+    if (PyErr_Occurred()) cell_refusal_names(owner, self->cell);
     else
         status = owner->tx ? fn(owner->tx, self->cell, value) : alone(owner, fn, self->cell, value);
     pool_leave(owner);
@@ -223,17 +233,8 @@ static PyObject *cell_set_volatile(PyObject *object, PyObject *unused) {
 
 static PyObject *cell_name(PyObject *object, void *unused) {
     cell_object *self = (cell_object *)object;
-    char small[200];
     (void)unused;
-    if (!runtime_usable(self->owner)) return NULL;
-    size_t length = hd_cell_print(self->owner->rt, self->cell, small, sizeof small);
-    if (length < sizeof small) return PyUnicode_FromStringAndSize(small, (Py_ssize_t)length);
-    char *large = PyMem_Malloc(length + 1);
-    if (!large) return PyErr_NoMemory();
-    hd_cell_print(self->owner->rt, self->cell, large, length + 1);
-    PyObject *out = PyUnicode_FromStringAndSize(large, (Py_ssize_t)length);
-    PyMem_Free(large);
-    return out;
+    return runtime_usable(self->owner) ? name_of_cell(self->owner, self->cell) : NULL;
 }
 
 static PyObject *cell_repr(PyObject *object) {
@@ -261,6 +262,11 @@ static PyObject *cell_child(PyObject *object, PyObject *key) {
     if (!text && !PyErr_Occurred())
         PyErr_SetString(PyExc_TypeError, "a part of a cell is named by a str or an int");
     const char *chars = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    if (chars && *chars == '-' && PyLong_CheckExact(key)) {
+        PyErr_SetString(PyExc_IndexError, "a cell counts elements from the front: read the list, "
+                                          "and take the element from that: cell()[-1]");
+        chars = NULL;
+    }
     PyObject *out = chars ? like(self, hd_cell_child(self->owner->rt, self->cell, chars)) : NULL;
     Py_XDECREF(text);
     return out;

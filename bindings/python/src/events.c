@@ -205,7 +205,8 @@ PyObject *runtime_outbox(PyObject *object, PyObject *args) {
     if (!runtime_usable(self) || !PyArg_ParseTuple(args, "sO", &channel, &message)) return NULL;
     if (!self->tx) {
         hd_error error = { .status = HD_USAGE,
-                           .message = "the outbox belongs to a transaction or a handler" };
+                           .message = "only a handler has an outbox: send an event, whose "
+                                      "handler puts the message there" };
         return raise_error(self->st, HD_USAGE, &error);
     }
     hd_value v = from_python(self, hd_tx_pool(self->tx), message, PLAIN);

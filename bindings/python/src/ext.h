@@ -186,6 +186,8 @@ void object_free(PyObject *object);
 
 /* A cell of this class, Cell or a subclass; no cell: the exception that says why. */
 PyObject *cell_wrap(runtime_object *owner, PyTypeObject *type, hd_cell cell);
+/* The TypeError that is set refuses a value: it says which cell that was for. Other exceptions stay as they are. */
+void cell_refusal_names(runtime_object *owner, hd_cell cell);
 PyObject *value_new(runtime_object *owner, hd_value v);
 /* Takes back what every value object refers to: the heap is about to close. */
 void values_drop(runtime_object *owner);

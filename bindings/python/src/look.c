@@ -58,12 +58,13 @@ PyObject *runtime_nodes(PyObject *object, PyObject *unused) {
 static bool add_cause(const hd_cause *cause, void *ctx) {
     static const char *const origins[] = { "program", "node", "another program", "load", "revert" };
     collector *c = ctx;
-    return collect(c,
-                   Py_BuildValue("{s:I,s:N,s:z,s:z,s:s,s:s,s:O,s:O}", "depth", cause->depth, "cell",
-                                 cell_text(c->self->rt, cause->cell), "before", cause->before,
-                                 "after", cause->after, "origin", origins[cause->origin], "writer",
-                                 cause->writer_name, "pending", cause->pending ? Py_True : Py_False,
-                                 "repeated", cause->repeated ? Py_True : Py_False));
+    return collect(c, Py_BuildValue("{s:I,s:N,s:z,s:z,s:s,s:s,s:K,s:K,s:O,s:O}", "depth",
+                                    cause->depth, "cell", cell_text(c->self->rt, cause->cell),
+                                    "before", cause->before, "after", cause->after, "origin",
+                                    origins[cause->origin], "writer", cause->writer_name, "node",
+                                    number_of(cause->node), "writer_node", number_of(cause->writer),
+                                    "pending", cause->pending ? Py_True : Py_False, "repeated",
+                                    cause->repeated ? Py_True : Py_False));
 }
 
 PyObject *runtime_why(PyObject *object, PyObject *handle) {

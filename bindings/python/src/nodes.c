@@ -32,6 +32,7 @@ static hd_status put_result(runtime_object *self, hd_tx *tx, hd_cell output, PyO
                          ? PyObject_CallFunctionObjArgs(dump, result, NULL)
                          : Py_NewRef(result);
     hd_value v = data ? from_python(self, hd_tx_pool(tx), data, PLAIN) : hd_failed(HD_KIND);
+    if (data && PyErr_Occurred()) cell_refusal_names(self, output);
     Py_XDECREF(data);
     return PyErr_Occurred() ? HD_KIND : hd_tx_set(tx, output, v);
 }

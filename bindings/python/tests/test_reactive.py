@@ -317,7 +317,7 @@ def test_a_result_that_cannot_be_stored_is_an_error(store):
 
     y.sink(lambda value: None)
     store.settle()
-    assert told == ["set cannot be stored in a cell at value['a']"]
+    assert told == ["main/y: set cannot be stored in a cell at value['a']"]
 
 
 def test_reading_what_is_not_up_to_date_runs_it_first(store):
@@ -422,6 +422,25 @@ def test_why_prints_a_tree(store, tmp_path):
     assert store.stats()["runs"] >= 4
 
 
+def test_the_causes_of_a_writer_stand_below_it(store):
+    """Also where the run that it caused has other causes, which come next in the list."""
+    x, y = store.cell("main/x"), store.cell("main/y")
+    store.trace()
+    store.computed(store.cell("main/z"), name="add")(lambda: (y() or 0) + (x() or 0))
+    store.computed(y, name="double")(lambda: (x() or 0) * 2)
+    store.effect(name="last")(store.cell("main/z"))
+    x.set(2)
+    store.settle()
+    x.set(3)
+    store.settle()
+    assert str(store.why("last")) == """\
+last
+  main/z: 6 -> 9, by add
+    main/y: 4 -> 6, by double
+      main/x: 2 -> 3, by this program
+    main/x: 2 -> 3, by this program"""
+
+
 def test_computations_resume_by_their_code(path):
     def build(store, runs, factor):
         x, y = store.cell("main/x"), store.cell("main/y")
@@ -502,6 +521,13 @@ def test_code_is_also_what_stands_in_the_module(path):
     assert start(rate=3, digits=0) == ([4.0, "gross!", 4.0], ["add"])
     assert start(rate=3, digits=0, name="all") == ([4.0, "all!", 4.0], ["write"])
     assert start(rate=3, digits=0, name="all", suffix="?") == ([4.0, "all?", 4.0], ["write"])
+
+
+def test_elements_are_counted_from_the_front(store):
+    """As the address /-1 it would be a place that never has a value."""
+    store.cell("main/list").set([1, 2])
+    with pytest.raises(IndexError, match=r"cell\(\)\[-1\]"):
+        store.cell("main/list")[-1]
 
 
 def test_computed_wants_a_cell(store):
@@ -742,8 +768,9 @@ def test_handled_and_transact_async():
                 raise ValueError("no")
 
             store.on_error(lambda name, error: None)
-            with pytest.raises(heddle.FailedError):
+            with pytest.raises(heddle.FailedError, match="^the handler has raised ValueError: no$") as told:
                 await store.handled("main/bad", 1)
+            assert isinstance(told.value.__cause__, ValueError) and not store._raised
 
             def more():
                 n.set(n() + 1)

@@ -84,7 +84,10 @@ hd_status outbox_record(scheduler *s, hd_tx *tx, const char *name, hd_value v) {
     handling *h = handling_of(tx);
     char prefix[32];
     place_id doc;
-    if (!h) return runtime_fail(s->rt, HD_USAGE, "only a handler has an outbox");
+    if (!h)
+        return runtime_fail(s->rt, HD_USAGE,
+                            "only a handler has an outbox: send an event, whose handler puts "
+                            "the message there");
     if (!value_exists(v)) return value_is_failed(v) ? hd_value_status(v) : HD_KIND;
     snprintf(prefix, sizeof prefix, "outbox/%u/", h->recorded++);
     hd_pool *pool = tx_pool(tx);

@@ -53,7 +53,8 @@ static hd_status found_outside(scheduler *s, node_id id, const op *o) {
     s->stats.outside_surface++;
     print_target(s, o, name, sizeof name);
     if (s->rt->options.strict) {
-        snprintf(s->message, sizeof s->message, "it wrote %s, which is none of its outputs", name);
+        snprintf(s->message, sizeof s->message,
+                 "it wrote %s, which is none of its outputs; an effect may write that", name);
         return HD_USAGE;
     }
     if (note_warned(s, id, WARNED_OUTSIDE))
