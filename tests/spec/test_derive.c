@@ -7,7 +7,7 @@
 #include "base/sabotage.h"
 #include "spec.h"
 
-enum { FOLLOWERS = 3, CHANGES = 100 };
+enum { FOLLOWERS = 3, CHANGES = 100, STEPS = 4000 };
 static const char *const names[FOLLOWERS] = { "a", "b", "c" };
 static lab_node *doubles[FOLLOWERS], *shows[FOLLOWERS], *pairs[FOLLOWERS];
 static lab_formula formula;
@@ -302,6 +302,49 @@ static void a_pull_waits_for_the_result(void **state) {
     assert_string_equal(lab_pull(l, "double"), "180");
 }
 
+/* ---- in any order */
+
+static bool shows_one_state(int at) {
+    double n, twice;
+    const char *seen = pairs[at]->seen;
+    return sscanf(seen, "%lf %lf", &n, &twice) != 2 || twice == 2 * n;
+}
+
+/* One thing that may happen next: a write, messages of one runtime, a pass, or time. */
+static void happen(lab_random *r, int step) {
+    uint32_t at = (uint32_t)lab_random_below(r, FOLLOWERS + 1);
+    lab_runtime *on = lab_on(l, at < FOLLOWERS ? names[at] : "w");
+    switch (lab_random_below(r, 8)) {
+    case 0: lab_set(l, lab_random_once_in(r, 3) ? "m" : "n", step); break;
+    case 1:
+    case 2: lab_send(on); break;
+    case 3: lab_hear(on); break;
+    case 4: lab_advance_ms(l, lab_random_below(r, 4)); break;
+    case 5: lab_seal(l); break;
+    default: lab_pass(l); break;
+    }
+}
+
+/* C379: whoever derives, and whichever results are refused, an effect that reads input and result sees both of one
+ * state. All rest in between: behind more than ten refusals in a row readers do not wait. */
+static void effects_see_one_state_in_any_order(void **state) {
+    lab_random r = lab_random_of(lab_seed());
+    all_join();
+    for (int i = 0; i < FOLLOWERS; i++) {
+        lab_on(l, names[i]);
+        lab_add(l, .name = "other", .reads = "m", .version = "1");
+        lab_effect(l, "show other", "other");
+    }
+    for (int step = 0; step < STEPS; step++) {
+        happen(&r, 100 + step);
+        for (int i = 0; i < FOLLOWERS; i++) assert_true(shows_one_state(i));
+        if (step % 150 < 149) continue;
+        lab_settle(l);
+        lab_advance_ms(l, 2500);
+        lab_settle(l);
+    }
+}
+
 #define NOTICES(what, name, test)                                                                  \
     static void name(void **state) { spec_must_notice(what, (struct CMUnitTest)ONE(test)); }
 NOTICES(LEAVE_OUT_PATIENCE, patience_ends_a_wait, a_silent_leader_is_not_waited_for_long)
@@ -320,6 +363,7 @@ int main(void) {
         ONE(spaces_are_spread),
         ONE(other_code_is_not_waited_for),
         ONE(a_pull_waits_for_the_result),
+        ONE(effects_see_one_state_in_any_order),
         cmocka_unit_test(patience_ends_a_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -237,7 +237,8 @@ void gates_retry(scheduler *s, node_id id, bool failed) {
     g->retry_at = g->retries > 1 ? now + gates_delay_ns(s, times) : now;
     assert(g->retries && g->retry_at >= now);
     gates_apply(s, id, now);
-    if (failed || !gates_retry_holds(c)) return;
+    /* Another gate may hold the node longer at first, and end before the retry is due. */
+    if (failed || g->retry_at == now || g->retries > RETRIES_HELD) return;
     s->refused_until = later(s->refused_until, g->retry_at);
     s->upstream_epoch++;
 }
@@ -295,6 +296,13 @@ bool gates_await_lead(scheduler *s, node_id id, uint64_t until) {
     return true;
 }
 
+/* The leader's result was adopted: it is stored, so that refusals before it and after it are not in a row. */
+static void end_wait(cold *c) {
+    c->asked_ns = 0;
+    c->gate.retries = 0;
+    c->gate.retry_at = 0;
+}
+
 void gates_release_led(scheduler *s, uint64_t now) {
     if (!s->unlead && now < s->led_until) return;
     for (uint32_t i = 0; i < s->led.count; i++) {
@@ -302,7 +310,7 @@ void gates_release_led(scheduler *s, uint64_t now) {
         cold *c = n->flags & NODE_REMOVED ? NULL : cold_of(s, n);
         if (!c || !c->gate.lead_at) continue;
         c->gate.lead_at = 0;
-        if (!node_is_invalid(&s->graph, n)) c->asked_ns = 0;
+        if (!node_is_invalid(&s->graph, n)) end_wait(c);
         gates_apply(s, c->node, now);
     }
     vec_clear(&s->led);
