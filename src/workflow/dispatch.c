@@ -213,6 +213,12 @@ void worker_ask_again(worker *w) {
 
 void worker_hold(worker *w, int more) { set_held(w, w->held + (uint32_t)more); }
 
+/* An engine that is closed ends the claims of its workers itself: none of them is lost. */
+static void leave_claim(hd_engine *e, uint64_t token) {
+    if (e->closing) (void)task_give_back(e, token);
+    else (void)task_lost(e, token);
+}
+
 void worker_leave(worker *w) {
     hd_engine *e = w->e;
     if (!e) return;
@@ -222,7 +228,7 @@ void worker_leave(worker *w) {
     while (w->actions.count) engine_free_text(e, vec_pop(&w->actions));
     vec_fini(e->env, &w->actions);
     while (!list_empty(&w->claims))
-        (void)task_lost(e, LIST_ENTRY(list_first(&w->claims), task, link)->token);
+        leave_claim(e, LIST_ENTRY(list_first(&w->claims), task, link)->token);
     list_discard(&w->link);
     w->e = NULL;
 }
@@ -315,6 +321,14 @@ static void set_timer(hd_engine *e, task *c) {
     if (due) (void)binheap_push(&e->deadlines, &c->timer, due);
 }
 
+/* How long this attempt may take. A step that waits may have begun in another engine, before this one was opened. */
+static uint64_t time_left(const hd_engine *e, const worker *w, const strand *s) {
+    uint64_t whole = ns_of(strand_node(s)->timeout_s), now = env_wall_ms(e->env);
+    if (!w->waits || s->attempt > 1 || now <= s->since_ms) return whole;
+    uint64_t gone_ms = now - s->since_ms;
+    return gone_ms < whole / 1000000 ? whole - gone_ms * 1000000 : 0;
+}
+
 static void begin_claim(hd_engine *e, task *c, worker *w, strand *s, line *l) {
     const plan_node *n = strand_node(s);
     uint64_t now = n->timeout_s > 0 || n->heartbeat_s > 0 ? env_now_ns(e->env) : 0;
@@ -328,7 +342,7 @@ static void begin_claim(hd_engine *e, task *c, worker *w, strand *s, line *l) {
     l->running++;
     c->token = (c->token & ((UINT64_C(1) << INDEX_BITS) - 1)) | ++e->claim_serial << INDEX_BITS;
     c->beat_ns = ns_of(n->heartbeat_s);
-    c->timeout_ns = n->timeout_s > 0 ? now + ns_of(n->timeout_s) : 0;
+    c->timeout_ns = n->timeout_s > 0 ? now + time_left(e, w, s) : 0;
     c->silent_ns = c->beat_ns ? now + c->beat_ns : 0;
     list_push_back(&w->claims, &c->link);
     s->token = c->token;

@@ -296,6 +296,7 @@ static turn loop_element(world *w, const loop_state *l, ev *out) {
 static bool loop_decide(strand *s, loop_state *l, turn t, ev element) {
     assert(l && l->node == s->node && !l->ended);
     bool raised;
+    activation_mark(s->a); /* the end of a loop may be all that changes in it */
     if (t == TURN_RAISED) return unwind_pending(s);
     if (t == TURN_OVER) {
         loop_set(s->in->w, l, ev_unbound(), ev_unbound());

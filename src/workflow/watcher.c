@@ -43,6 +43,7 @@ hd_status watcher_serve(hd_engine *e, const char *action, const watcher_ops *ops
     if (!self) return HD_NOMEM;
     *self = (watcher){ .ops = ops, .ctx = ctx };
     self->w = (worker){ .ops = &worker_functions, .lines = &e->served, .capacity = WATCHES_MAX };
+    self->w.waits = true;
     worker_join(e, &self->w);
     hd_status status = worker_serve(&self->w, action);
     if (status) {

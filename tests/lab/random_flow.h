@@ -39,10 +39,21 @@ static hd_status random_flow_actions(hd_engine *engine, bool here) {
 
 static void random_flow_block(hd_flow *f, lab_random *r, int depth, bool in_branch);
 
+/* Two branches: what they give is dropped, so that nothing is evaluated behind them, or before. */
+static void random_flow_gather(hd_flow *f, lab_random *r, int depth) {
+    hd_flow_gather(f);
+    for (int i = 0; i < 2; i++) {
+        hd_flow_branch(f);
+        random_flow_block(f, r, depth - 1, true);
+    }
+    hd_flow_join(f, NULL, NULL);
+}
+
 static void random_flow_loop(hd_flow *f, lab_random *r, int depth, bool in_branch) {
     char target[8], over[24];
+    const char *form = lab_random_below(r, 2) ? "[2, 0, 1][:%d]" : "range(%d)";
     snprintf(target, sizeof target, "i%d", depth);
-    snprintf(over, sizeof over, "range(%d)", (int)lab_random_below(r, 4));
+    snprintf(over, sizeof over, form, (int)lab_random_below(r, 4));
     hd_flow_for(f, target, over);
     random_flow_block(f, r, depth - 1, in_branch);
     if (lab_random_below(r, 3) == 0) {
@@ -52,7 +63,9 @@ static void random_flow_loop(hd_flow *f, lab_random *r, int depth, bool in_branc
         hd_flow_end(f);
     }
     hd_flow_do(f, "x = (x + 1) % 1009");
+    if (lab_random_below(r, 2)) hd_flow_action(f, NULL, "step", "n=x");
     hd_flow_end(f);
+    if (lab_random_below(r, 2)) random_flow_gather(f, r, depth);
 }
 
 static void random_flow_try(hd_flow *f, lab_random *r, int depth, bool in_branch) {

@@ -727,6 +727,28 @@ static void the_builder_has_a_call_for_each_option(void **state) {
     hd_flow_close(f);
 }
 
+/* The deadline is that of the step: engines that take it up later wait for the rest of the time. */
+static void a_deadline_stays_when_other_engines_wait(void **state) {
+    hd_flow *f = flow();
+    hd_flow_wait_for(f, "v", "'main/n'", "value is not None", NULL, 10);
+    register_flow(f);
+    start("w", "{}");
+    pump();
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(field("status"), "running");
+        advance(3000);
+        hd_engine_close(engine);
+        assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+        register_actions(engine);
+        pump();
+    }
+    advance(999);
+    assert_string_equal(field("status"), "running");
+    advance(1);
+    assert_string_equal(field("status"), "failed");
+    assert_raised("TimeoutError");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -743,6 +765,7 @@ int main(void) {
         IN_A_WORLD(a_workflow_waits_for_a_computed_value),
         IN_A_WORLD(a_wait_has_a_deadline_and_can_be_cancelled),
         IN_A_WORLD(a_wait_goes_on_with_the_next_engine),
+        IN_A_WORLD(a_deadline_stays_when_other_engines_wait),
         IN_A_WORLD(a_wait_ends_with_a_value_that_was_accepted),
         IN_A_WORLD(refused_commits_are_tried_ever_less_often),
         IN_A_WORLD(a_keyed_start_that_is_refused_is_made_again),

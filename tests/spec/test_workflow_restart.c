@@ -139,6 +139,48 @@ static void elements_that_do_not_unpack_fail_one_by_one(void **state) {
     assert_result("300000");
 }
 
+/* A gather right behind a loop over a list: the walk has changed nothing of the frame but that the loop has ended. */
+static void a_loop_that_has_ended_before_a_gather_is_over(void **state) {
+    register_nodes("w",
+                   "{'id':'for','kind':'LOOP_HEAD','over':['list',1,2],'into':['name','v']},"
+                   "{'id':'s','kind':'SLEEP','seconds':1},{'id':'f','kind':'FAN_HEAD'},"
+                   "{'id':'b','kind':'SLEEP','seconds':1},{'id':'j','kind':'BARRIER'},"
+                   "{'id':'out','kind':'RETURN','value':['name','v']}",
+                   "['in','for'],['for','s','CONTINUE'],['s','for','BACK'],['for','f','BREAK'],"
+                   "['f','b','ELEM'],['b','j','JOIN'],['j','out']");
+    start("w", "{}");
+    pump();
+    advance(1000);
+    advance(1000);
+    restart();
+    assert_string_equal(field("status"), "running");
+    assert_false(hd_value_exists(hd_value_at(hd_value_at(document(), "loops"), "for")));
+    assert_result("2");
+}
+
+static hd_status endless(hd_action *a, hd_value args, void *ctx) {
+    calls++;
+    return HD_PENDING;
+}
+
+/* Closing an engine loses no worker: a long step may be begun again by any number of engines. */
+static void a_step_is_not_lost_when_its_engine_is_closed(void **state) {
+    hd_action_spec spec = { .name = "endless", .fn = endless, .later = true };
+    register_nodes("w",
+                   "{'id':'a','kind':'ACTION','action':'endless'},{'id':'out','kind':'RETURN'}",
+                   "['in','a'],['a','out']");
+    start("w", "{}");
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+        pump();
+        restart();
+    }
+    assert_int_equal(calls, 20);
+    assert_string_equal(field("status"), "running");
+    assert_false(
+        hd_value_exists(hd_value_index(hd_value_at(hd_value_at(document(), "open"), "0"), 3)));
+}
+
 /* A child's priority is added to its parent's, also beyond what a program may give. */
 static void a_child_of_the_highest_priority_begins(void **state) {
     hd_start_options o = { .key = "k", .priority = 1000 };
@@ -236,6 +278,8 @@ int main(void) {
         IN_A_WORLD(a_cancelled_instance_ends_as_cancelled),
         IN_A_WORLD(a_failure_keeps_its_place_through_the_clean_up),
         IN_A_WORLD(elements_that_do_not_unpack_fail_one_by_one),
+        IN_A_WORLD(a_loop_that_has_ended_before_a_gather_is_over),
+        IN_A_WORLD(a_step_is_not_lost_when_its_engine_is_closed),
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
         IN_A_WORLD(branches_get_signals_in_their_order),
         IN_A_WORLD(numbers_of_objects_cost_nothing),
