@@ -444,27 +444,34 @@ static bool op_named(const char *name, op_kind *out) {
     return false;
 }
 
-static hd_status bad_entry(hd_error *error, size_t index, const char *what) {
-    env_error(error, HD_SYNTAX, "entry %zu of the patch: %s", index, what);
-    if (error) snprintf(error->path, sizeof error->path, "/%zu", index);
-    return HD_SYNTAX;
+/* The runtime keeps the words of a malformed patch, also for a caller that has no `error`. */
+static hd_status bad_patch(hd_tx *tx, hd_status status, hd_error *error) {
+    if (error) *error = tx->r->error;
+    return status;
+}
+
+static hd_status bad_entry(hd_tx *tx, hd_error *error, size_t index, const char *what) {
+    (void)runtime_fail(tx->rt, HD_SYNTAX, "entry %zu of the patch: %s", index, what);
+    snprintf(tx->r->error.path, sizeof tx->r->error.path, "/%zu", index);
+    return bad_patch(tx, HD_SYNTAX, error);
 }
 
 static hd_status patch_entry(hd_tx *tx, place_id base, size_t index, hd_value entry,
                              hd_error *error) {
     op_kind kind;
+    size_t length = 0;
     const char *name = hd_value_as_text(hd_value_at(entry, "op"), NULL);
-    const char *pointer = hd_value_as_text(hd_value_at(entry, "path"), NULL);
+    const char *pointer = hd_value_text(hd_value_at(entry, "path"), &length);
     hd_value v = hd_value_at(entry, "value");
     if (!name || !op_named(name, &kind))
-        return bad_entry(error, index, "\"op\" must be set, remove, append or increment");
-    if (!pointer) return bad_entry(error, index, "\"path\" must be a JSON pointer");
-    if (kind != OP_REMOVE && !value_exists(v)) return bad_entry(error, index, "no \"value\"");
+        return bad_entry(tx, error, index, "\"op\" must be set, remove, append or increment");
+    if (!pointer) return bad_entry(tx, error, index, "\"path\" must be a JSON pointer");
+    if (kind != OP_REMOVE && !value_exists(v)) return bad_entry(tx, error, index, "no \"value\"");
 
     places *ps = &tx->r->places;
     hd_path path;
-    hd_status status = path_parse(tx->r->heap, pointer, strlen(pointer), &path, error);
-    if (status) return status;
+    hd_status status = path_parse(tx->r->heap, pointer, length, &path, &tx->r->error);
+    if (status) return bad_patch(tx, status, error);
     place_id at = base;
     for (uint32_t d = 1; d <= path_depth(tx->r->heap, path) && !status; d++) {
         hd_path step = path_ancestor(tx->r->heap, path, d);
@@ -490,9 +497,9 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
     }
     if (!base) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
     if (hd_value_kind(patch) != HD_KIND_ARRAY) {
-        env_error(error, HD_KIND, "a patch is an array of operations, not %s",
-                  hd_kind_name(hd_value_kind(patch)));
-        return HD_KIND;
+        (void)runtime_fail(tx->rt, HD_KIND, "a patch is an array of operations, not %s",
+                           hd_kind_name(hd_value_kind(patch)));
+        return bad_patch(tx, HD_KIND, error);
     }
     hd_status status = tx_unpack_single(tx); /* not part of the patch */
     if (status) return status;

@@ -275,10 +275,21 @@ static void a_malformed_patch_says_which_entry(void **state) {
         hd_value patch = hd_json_parse(hd_tx_pool(tx), bad[i], strlen(bad[i]), NULL);
         assert_status(hd_tx_patch(tx, lab_cell(a, "n"), patch, &error), HD_SYNTAX);
         assert_string_equal(error.path, "/1");
+        assert_string_equal(hd_runtime_error(hd_tx_runtime(tx))->message, error.message);
         assert_sees(tx, a, "n", "-");
         assert_status(hd_tx_patch(tx, lab_cell(a, "n"), hd_null(), &error), HD_KIND);
         hd_tx_abort(tx);
     }
+}
+
+/* A key may have a NUL: the path of a patch is longer than its first part then. */
+static void a_patch_writes_keys_with_a_nul(void **state) {
+    static const char text[] = "[{\"op\":\"set\",\"path\":\"/x\\u0000y\",\"value\":1}]";
+    hd_tx *tx = begin(a);
+    hd_value patch = hd_json_parse(hd_tx_pool(tx), text, sizeof text - 1, NULL);
+    assert_status(hd_tx_patch(tx, lab_cell(a, "n"), patch, NULL), HD_OK);
+    assert_sees(tx, a, "n", "{\"x\\u0000y\":1}");
+    hd_tx_abort(tx);
 }
 
 /* ---- merging */
@@ -576,6 +587,7 @@ int main(void) {
         T(a_patch_does_what_its_entries_say),
         T(a_failed_patch_takes_back_what_it_wrote_through_links),
         T(a_malformed_patch_says_which_entry),
+        T(a_patch_writes_keys_with_a_nul),
         T(appends_and_increments_of_two_runtimes_merge),
         T(removing_an_element_of_an_array_that_has_changed_is_stale),
         T(no_operation_inserts_or_removes_in_the_middle_of_an_array),

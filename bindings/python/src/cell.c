@@ -261,7 +261,7 @@ static PyObject *cell_child(PyObject *object, PyObject *key) {
     PyObject *text = PyUnicode_Check(key) || PyLong_CheckExact(key) ? PyObject_Str(key) : NULL;
     if (!text && !PyErr_Occurred())
         PyErr_SetString(PyExc_TypeError, "a part of a cell is named by a str or an int");
-    const char *chars = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    const char *chars = text ? name_from(text) : NULL;
     if (chars && *chars == '-' && PyLong_CheckExact(key)) {
         PyErr_SetString(PyExc_IndexError, "a cell counts elements from the front: read the list, "
                                           "and take the element from that: cell()[-1]");
@@ -314,7 +314,7 @@ static PyObject *cell_with_schema(PyObject *object, PyObject *schema) {
 static PyObject *cell_meta(PyObject *object, PyObject *key) {
     cell_object *self = (cell_object *)object;
     runtime_object *owner = self->owner;
-    const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+    const char *name = name_from(key);
     if (!name || !runtime_usable(owner)) return NULL;
     hd_tx *tx = owner->tx;
     hd_status status = tx ? HD_OK : hd_tx_begin_read(owner->rt, &tx);
@@ -345,7 +345,7 @@ static PyObject *cell_set_meta(PyObject *object, PyObject *args) {
 
 static PyObject *cell_set_kind(PyObject *object, PyObject *kind) {
     cell_object *self = (cell_object *)object;
-    const char *name = PyUnicode_AsUTF8AndSize(kind, NULL);
+    const char *name = name_from(kind);
     if (!name || !runtime_usable(self->owner)) return NULL;
     if (!self->owner->tx) return raise_error(self->owner->st, HD_USAGE, NULL);
     return none_or_raise(self->owner, hd_tx_set_kind(self->owner->tx, self->cell, name));
@@ -354,7 +354,7 @@ static PyObject *cell_set_kind(PyObject *object, PyObject *kind) {
 /* ---- Making ------------------------------------------------------------------------------ */
 
 static hd_cell named(runtime_object *owner, PyObject *name) {
-    const char *chars = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *chars = name_from(name);
     hd_cell cell = chars ? hd_cell_at(owner->rt, chars) : (hd_cell){ 0 };
     if (chars && !cell.id) no_cell(owner);
     return cell;
@@ -495,7 +495,8 @@ static PyMethodDef methods[] = {
       "Removes it; of a whole document: deletes it." },
     { "patch", cell_patch, METH_O,
       "patch($self, patch, /)\n--\n\n"
-      "Applies a list of {op, path, value}." },
+      "Applies a list of {op, path, value}, or nothing of it: op is \"set\", \"remove\", \"append\" or\n"
+      "\"increment\", path a JSON pointer (\"/items/0\")." },
     { "require_absent", cell_require_absent, METH_NOARGS,
       "require_absent($self, /)\n--\n\n"
       "The commit is refused if the document exists." },

@@ -509,6 +509,14 @@ static hd_value write_value(const writer *w, PyObject *from, const step *at) {
     return out;
 }
 
+const char *name_from(PyObject *text) {
+    Py_ssize_t length;
+    const char *chars = PyUnicode_AsUTF8AndSize(text, &length);
+    if (!chars || strlen(chars) == (size_t)length) return chars;
+    PyErr_SetString(PyExc_ValueError, "embedded null character");
+    return NULL;
+}
+
 hd_value from_python(runtime_object *self, hd_pool *pool, PyObject *from, form how) {
     writer w = { self, pool, how, NULL };
     (void)pool_enter(self);

@@ -57,7 +57,7 @@ static void revoked(uint64_t token, const char *why, void *ctx) {
 /* Registered once for each name: the callback lives as long as the runtime. */
 static PyObject *engine_action(PyObject *object, PyObject *name) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *chars = name_from(name);
     if (!chars || !engine_usable(self)) return NULL;
     callback *c = callback_new(self->owner, Py_None, NULL, (hd_cell){ 0 });
     if (!c) return NULL;
@@ -209,7 +209,7 @@ typedef hd_status (*control_fn)(hd_engine *engine, const char *id);
 
 static PyObject *control(PyObject *object, PyObject *id, control_fn fn) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(id, NULL);
+    const char *chars = name_from(id);
     if (!chars || !engine_usable(self)) return NULL;
     hd_status status = fn(self->engine, chars);
     runtime_woken(self->owner);
@@ -251,7 +251,7 @@ static PyObject *engine_rerun(PyObject *object, PyObject *args) {
 
 static PyObject *engine_state(PyObject *object, PyObject *id) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(id, NULL);
+    const char *chars = name_from(id);
     hd_value v;
     if (!chars || !engine_usable(self)) return NULL;
     hd_status status = hd_workflow_state(self->engine, chars, pool_enter(self->owner), &v);
@@ -302,7 +302,7 @@ static bool note_entry(hd_value entry, void *ctx) {
 
 static PyObject *engine_journal(PyObject *object, PyObject *id) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(id, NULL);
+    const char *chars = name_from(id);
     if (!chars || !engine_usable(self)) return NULL;
     entries all = { self->owner, PyList_New(0) };
     hd_status status =
@@ -330,7 +330,7 @@ static PyObject *engine_stats(PyObject *object, PyObject *unused) {
 
 static PyObject *engine_cell(PyObject *object, PyObject *id) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(id, NULL);
+    const char *chars = name_from(id);
     char name[HD_INSTANCE_ID_SIZE + 200];
     if (!chars || !engine_usable(self)) return NULL;
     hd_cell_print(self->owner->rt, hd_workflow_cell(self->engine, chars), name, sizeof name);
@@ -343,7 +343,7 @@ static PyObject *engine_serve(PyObject *object, PyObject *socket) {
     engine_object *self = (engine_object *)object;
     hd_engine_serve_options options = { 0 };
     if (!engine_usable(self)) return NULL;
-    if (is_set(socket) && !(options.socket = PyUnicode_AsUTF8AndSize(socket, NULL))) return NULL;
+    if (is_set(socket) && !(options.socket = name_from(socket))) return NULL;
     hd_status status = hd_engine_serve(self->engine, &options);
     if (status) return raise_status(self->owner, status, NULL);
     return PyUnicode_FromString(hd_engine_socket(self->engine));
@@ -360,7 +360,7 @@ static bool names_of(PyObject *from, const char ***out) {
     *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
     if (!*out) return PyErr_NoMemory(), false;
     for (Py_ssize_t i = 0; i < count; i++)
-        if (!((*out)[i] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(from, i), NULL))) return false;
+        if (!((*out)[i] = name_from(PyTuple_GetItem(from, i)))) return false;
     return true;
 }
 

@@ -184,6 +184,10 @@ PyTypeObject *make_type(module_state *st, PyType_Spec *spec, const char *name);
 PyObject *object_alloc(PyTypeObject *type);
 void object_free(PyObject *object);
 
+/* The characters of a name for the library, where it ends at its first NUL. A text that has one is a ValueError, since it
+ * would be another name. NULL: exception set. */
+const char *name_from(PyObject *text);
+
 /* A cell of this class, Cell or a subclass; no cell: the exception that says why. */
 PyObject *cell_wrap(runtime_object *owner, PyTypeObject *type, hd_cell cell);
 /* The TypeError that is set refuses a value: it says which cell that was for. Other exceptions stay as they are. */

@@ -258,7 +258,7 @@ static PyObject *build_use(PyObject *object, PyObject *args) {
         return PyErr_Format(PyExc_ValueError, "a pattern is used with at most %d arguments",
                             USE_MAX);
     while (PyDict_Next(given, &at, &key, &cell)) {
-        in[count].name = PyUnicode_AsUTF8AndSize(key, NULL);
+        in[count].name = name_from(key);
         if (!in[count].name || !cell_from(self->owner, cell, &in[count].cell)) return NULL;
         count++;
     }
@@ -285,7 +285,7 @@ static PyObject *build_sink(PyObject *object, PyObject *args) {
 
 static PyObject *build_stream(PyObject *object, PyObject *name) {
     build_object *self = (build_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *chars = name_from(name);
     if (!chars || !usable(self)) return NULL;
     return made(self, hd_build_stream(self->b, chars));
 }

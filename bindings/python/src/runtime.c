@@ -438,7 +438,7 @@ static PyObject *runtime_spaces(PyObject *object, PyObject *unused) {
 
 static PyObject *runtime_follow(PyObject *object, PyObject *space) {
     runtime_object *self = (runtime_object *)object;
-    const char *name = PyUnicode_AsUTF8AndSize(space, NULL);
+    const char *name = name_from(space);
     if (!name || !runtime_usable(self)) return NULL;
     return none_or_raise(self, hd_runtime_follow(self->rt, name));
 }

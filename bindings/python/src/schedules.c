@@ -21,7 +21,7 @@ typedef hd_status (*named_fn)(hd_engine *engine, const char *name);
 
 static PyObject *by_name(PyObject *object, PyObject *name, named_fn fn) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *chars = name_from(name);
     if (!chars || !engine_usable(self)) return NULL;
     return stored(self, fn(self->engine, chars), NULL);
 }
@@ -35,7 +35,7 @@ typedef hd_status (*state_fn)(hd_engine *engine, const char *name, hd_pool *pool
 /* The names of members are plain; inputs of a schedule are in tagged form. */
 static PyObject *state_by(PyObject *object, PyObject *name, state_fn fn, form how) {
     engine_object *self = (engine_object *)object;
-    const char *chars = PyUnicode_AsUTF8AndSize(name, NULL);
+    const char *chars = name_from(name);
     hd_value v;
     if (!chars || !engine_usable(self)) return NULL;
     hd_status status = fn(self->engine, chars, pool_enter(self->owner), &v);

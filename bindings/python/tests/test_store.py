@@ -42,6 +42,26 @@ def test_a_cell_is_read_by_calling_it(store):
     assert not cell.exists()
 
 
+def test_a_name_with_a_nul_is_no_other_name(store):
+    cell = store.cell("main/x")
+    cell.set({"a": 1, "a\0b": 2})
+    for use in (lambda: cell["a\0b"].set(3), lambda: store.cell("main/x\0y"), lambda: store.send("main/s\0t"),
+                lambda: store.computed("main/x\0y")(lambda: 1), lambda: cell.meta("k\0l"), lambda: store.follow("main\0"),
+                lambda: asyncio.run(store.handle("A/b\0c").cancel())):
+        with pytest.raises(ValueError, match="null character"):
+            use()
+    cell.patch([{"op": "set", "path": "/a\0b", "value": 4}])
+    assert cell() == {"a": 1, "a\0b": 4}
+
+
+def test_a_malformed_patch_says_what_is_wrong(store):
+    with pytest.raises(heddle.InputError, match='entry 1 of the patch: "op" must be set, remove, append or increment'):
+        store.cell("main/x").patch([{"op": "set", "path": "", "value": {}}, {"op": "add", "path": "/a", "value": 1}])
+    with pytest.raises(heddle.UsageError, match="a patch is an array of operations, not string"):
+        store.cell("main/x").patch("set")
+    assert not store.cell("main/x").exists()
+
+
 def test_a_file_keeps_what_was_written(path):
     with heddle.open(path) as store:
         store.cell("main/x").set(5)
