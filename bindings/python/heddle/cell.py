@@ -79,20 +79,22 @@ class Cell(_heddle.Cell, Generic[T]):
         store = self.store
         store._driver_().attach()
         changed = asyncio.Event()
-        latest: list[T] = []
+        latest: list[Any] = []
 
-        def note(value: T) -> None:
+        def note(value: Any) -> None:
             latest[:] = [value]
             changed.set()
 
-        node = self.sink(note, confirmed=confirmed, group=group)
+        plain: Cell[Any] = store._runtime.cell(Cell, self)  # if the class cannot read a value, the loop raises
+        node = plain.sink(note, confirmed=confirmed, group=group)
         store._at_close.add(changed.set)
         try:
             while latest or not store.closed:
                 await changed.wait()
                 changed.clear()
                 if latest:
-                    yield latest.pop()
+                    value = latest.pop()
+                    yield value if self.load is None or value is None else self.load(value)
         finally:
             store._at_close.discard(changed.set)
             if not store.closed:

@@ -5,7 +5,7 @@ import asyncio
 import contextvars
 from typing import Any, AsyncGenerator, Callable, Optional
 
-from ._heddle import Runtime
+from ._heddle import Runtime, UsageError
 
 
 class Driver:
@@ -37,6 +37,9 @@ class Driver:
         if self.runtime.guard is not None:
             self.check()
         if loop is not self.loop:
+            if self.runtime.at_work:  # then it cannot be pumped, and what is awaited would never come
+                raise UsageError("a function that the store calls cannot wait for the store in a loop of its own: let it make a "
+                                 "task, or write into a cell what an async effect or a workflow is to do")
             self.detach()
             self._context.run(loop.add_reader, self.runtime.fd(), self._pump)
             self.loop = loop

@@ -8,7 +8,7 @@ import re
 import sys
 import weakref
 from typing import (TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Iterable, Iterator, Literal, Mapping, Optional, ParamSpec,
-                    Sequence, TypeVar, Union, overload)
+                    Protocol, Sequence, TypeVar, Union, cast, overload)
 
 from . import _heddle
 from .cell import Cell, is_of_instance, result_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .schedules import Moment, Seconds
 
 T = TypeVar("T")
+R_co = TypeVar("R_co", covariant=True)
 P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
 File = Union[str, "os.PathLike[str]", None]
@@ -164,6 +165,15 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<node {self.name}>"
+
+
+class Registered(Protocol[R_co]):
+    """A function that a store runs as a computation or an effect: the function itself, which has its node."""
+
+    node: Node
+    __name__: str
+
+    def __call__(self) -> R_co: ...
 
 
 class Event:
@@ -342,6 +352,8 @@ class Store(Workflows):
 
     def run_forever(self) -> None:
         """Serves until :meth:`stop`, or Ctrl-C. For programs without a loop of their own."""
+        if self._runtime.at_work:
+            raise _heddle.UsageError("run_forever() cannot be called by a function that the store calls")
         self._begin_workflows()
         while not self._stopped:
             self._runtime.turn(3600.0)
@@ -377,9 +389,10 @@ class Store(Workflows):
     @overload
     def cell(self, name: str, type: type[T], *, schema: Optional[dict[str, Any]] = None) -> Cell[T]: ...
     @overload
-    def cell(self, name: str, type: None = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]: ...
+    def cell(self, name: str, type: object = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]:
+        """Optional[Cart] and unions, for which a type checker has no type."""
 
-    def cell(self, name: str, type: Optional[type] = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]:
+    def cell(self, name: str, type: Any = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]:
         """The cell of this name: "space/id", "space/id#/path"; with a scope "space@user/id", "space@session/id".
 
         With a pydantic model, a dataclass or an enum it reads and writes objects of that class, and raises a TypeError for
@@ -457,7 +470,8 @@ class Store(Workflows):
     # ---- Computations, effects, sinks
 
     def computed(self, output: Cell[Any] | str, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
-                 reads: Iterable[Cell[Any]] = (), version: Optional[str] = None, run_once: bool = False) -> Callable[[F], F]:
+                 reads: Iterable[Cell[Any]] = (), version: Optional[str] = None,
+                 run_once: bool = False) -> Callable[[Callable[[], T]], Registered[T]]:
         """``@store.computed(total)``: what the function returns is the value of ``total``.
 
         It runs while something needs the value: an effect, a sink, another computation that is needed. The cells that
@@ -472,23 +486,23 @@ class Store(Workflows):
             raise TypeError("@store.computed takes the cell whose value is computed: @store.computed(total)")
         target = self.cell(output) if isinstance(output, str) else output
 
-        def register(fn: F) -> F:
+        def register(fn: Callable[[], T]) -> Registered[T]:
             self._register(fn, name, target, False, debounce, throttle, reads, version, run_once)
-            return fn
+            return cast("Registered[T]", fn)
 
         return register
 
     @overload
-    def effect(self, fn: F) -> F: ...
+    def effect(self, fn: Callable[[], T]) -> Registered[T]: ...
     @overload
     def effect(self, fn: None = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
-               reads: Iterable[Cell[Any]] = ()) -> Callable[[F], F]: ...
+               reads: Iterable[Cell[Any]] = ()) -> Callable[[Callable[[], T]], Registered[T]]: ...
 
-    def effect(self, fn: Optional[F] = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+    def effect(self, fn: Optional[Callable[[], Any]] = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
                reads: Iterable[Cell[Any]] = ()) -> Any:
         """``@store.effect``: the function runs now, and whenever something that it read has changed."""
 
-        def register(function: F) -> F:
+        def register(function: Callable[[], Any]) -> Any:
             self._register(function, name, None, True, debounce, throttle, reads, None, False)
             return function
 

@@ -495,8 +495,8 @@ static PyMethodDef methods[] = {
       "Removes it; of a whole document: deletes it." },
     { "patch", cell_patch, METH_O,
       "patch($self, patch, /)\n--\n\n"
-      "Applies a list of {op, path, value}, or nothing of it: op is \"set\", \"remove\", \"append\" or\n"
-      "\"increment\", path a JSON pointer (\"/items/0\")." },
+      "Applies a list of {op, path, value}, or nothing of it: op is set, remove, append or\n"
+      "increment, path a JSON pointer (/items/0)." },
     { "require_absent", cell_require_absent, METH_NOARGS,
       "require_absent($self, /)\n--\n\n"
       "The commit is refused if the document exists." },

@@ -131,8 +131,18 @@ static void tell_failed(runtime_object *self, const char *name, PyObject *e) {
         return;
     }
     PyObject *answer = PyObject_CallFunction(self->failed, "sO", name, e);
-    if (!answer) PyErr_WriteUnraisable(self->failed);
-    Py_XDECREF(answer);
+    if (answer) {
+        Py_DECREF(answer);
+        return;
+    }
+    PyObject *raised = exception_take();
+    if (exception_is_interrupt(raised)) {
+        interrupt_keep(self, raised);
+        Py_DECREF(raised);
+        return;
+    }
+    exception_restore(raised);
+    PyErr_WriteUnraisable(self->failed);
 }
 
 static void fail_tx(hd_tx *tx, hd_status status, PyObject *e) {

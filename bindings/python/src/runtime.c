@@ -325,7 +325,7 @@ static PyObject *runtime_settle(PyObject *object, PyObject *unused) {
 static PyObject *runtime_turn(PyObject *object, PyObject *seconds) {
     runtime_object *self = (runtime_object *)object;
     double most = PyFloat_AsDouble(seconds);
-    if (!runtime_usable(self) || PyErr_Occurred()) return NULL;
+    if (PyErr_Occurred() || !runtime_may_wait(self, "run_forever")) return NULL;
     uint64_t due = hd_runtime_deadline(self->rt), now = self->env.monotonic_ns(self);
     uint64_t end = now + (uint64_t)(most * 1e9);
     if (due > now) self->env.wait(hd_runtime_fd(self->rt), due < end ? due : end, self);

@@ -332,6 +332,38 @@ for _ in range(5):
 """
 
 
+def test_an_interrupt_of_an_error_handler_is_raised_by_what_drives_the_store():
+    with heddle.open() as store:
+        @store.on_error
+        def interrupt(name, error):
+            raise KeyboardInterrupt(name)
+
+        @store.effect
+        def fails():
+            raise ValueError
+
+        with pytest.raises(KeyboardInterrupt, match="fails"):
+            store.settle()
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_a_function_that_the_store_calls_waits_for_nothing_of_it(confirmed):
+    with heddle.open() as store:
+        cell, said = store.cell("main/x"), []
+
+        def sink(value):
+            for wait in (lambda: asyncio.run(store.stored()), lambda: asyncio.run(store.run(Both, 1)), store.run_forever):
+                with pytest.raises(heddle.UsageError) as refused:
+                    wait()
+                said.append(str(refused.value))
+
+        cell.set(1)
+        cell.sink(sink, confirmed=confirmed)
+        store.settle()
+        store.sync()
+        assert len(said) == 3 and all("a function that the store calls" in text for text in said)
+
+
 def test_a_signal_handler_that_closes_the_store_ends_settle():
     out = subprocess.run([sys.executable, "-c", CLOSED_BY_A_SIGNAL], capture_output=True, text=True, timeout=100, check=True)
     assert set(out.stdout.splitlines()) <= {"the store is closed", ""} and out.stdout

@@ -105,6 +105,7 @@ def test_types():
 
 
 PROGRAM = """
+from typing import Optional
 import heddle
 from heddle import Workflow, action, workflow
 
@@ -125,6 +126,22 @@ class Checkout(Workflow):
 
 store = heddle.open("x.db")
 reveal_type(store.cell("main/n", int)())
+perhaps: Optional[int] = store.cell("main/n", Optional[int])()
+
+@store.computed(store.cell("main/n", int))
+def count() -> int:
+    return 1
+
+@store.effect(debounce=0.2)
+def show() -> None:
+    print(count(), perhaps, show.__name__)
+
+@store.effect
+async def look() -> None: ...
+
+show.node.debounce(0.5)
+look.node.stop()
+print(store.why(count), count.node)
 
 async def main() -> None:
     reveal_type(await store.run(Checkout, 17))

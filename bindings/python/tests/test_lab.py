@@ -418,6 +418,19 @@ def test_a_lab_may_be_used_in_an_async_test():
     assert asyncio.run(main()) == [7, 7, 7]
 
 
+def test_a_lab_in_an_async_test_says_what_to_await(heddle_lab):
+    async def main():
+        with pytest.raises(RuntimeError, match=r"await lab.store.run"):
+            heddle_lab.run(Asks)
+
+    asyncio.run(main())
+
+
+def test_killed_everywhere_gives_no_signals():
+    with pytest.raises(RuntimeError, match="waits for the signal"):
+        resume_everywhere(Asks)
+
+
 def test_a_script_for_an_action_that_is_not_there(heddle_lab):
     heddle_lab.fail("akt", ValueError())
     with pytest.raises(ValueError, match="no workflow has an action 'akt'; did you mean 'act'"):

@@ -1,6 +1,7 @@
 """Cells with a type: what is written is read back equal, or the write is refused."""
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime
 import decimal
@@ -168,6 +169,24 @@ def test_a_class_that_has_changed_reads_what_it_has_fields_for():
         with pytest.raises(pydantic.ValidationError) as refused:
             store.cell("main/x", Model)()
         assert refused.value.__notes__ == ["main/x cannot be read as Model"]
+
+
+def test_async_for_raises_what_a_read_raises():
+    @dataclass
+    class One:
+        a: int
+
+    async def main():
+        async with heddle.open() as store:
+            store.cell("main/x").set({"a": 1})
+            seen = []
+            with pytest.raises(heddle.InputError, match="main/x cannot be read as .*One"):
+                async for value in store.cell("main/x", One):
+                    seen.append(value)
+                    store.cell("main/x").set({"b": 1})
+            assert seen == [One(1)] and not store.nodes()
+
+    asyncio.run(main())
 
 
 def test_a_computation_of_a_typed_cell_is_held_to_its_type():

@@ -31,6 +31,10 @@ REST_ROUNDS = 5
 """Lab.advance moves the clock when so many rounds of the loop in a row have found nothing to do."""
 
 
+class Still(RuntimeError):
+    """Nothing can happen any more, and the instance that is waited for has not ended."""
+
+
 POOL = concurrent.futures.thread.__file__
 """Where the threads of a pool wait for work."""
 
@@ -150,6 +154,9 @@ class Lab:
         """Runs a coroutine to its end, in the lab's loop. Actions that are under way then go on in the next one. While the
         coroutine waits, and nothing else can happen, the clock moves to the next time that something waits for: with a schedule
         in the store it runs ahead until the coroutine ends."""
+        if asyncio._get_running_loop() is not None:
+            awaitable.close()
+            raise RuntimeError("a loop runs already: in an async test, await what lab.store has (await lab.store.run(...))")
         if self._runner is None:
             self._runner = asyncio.Runner()
         self.store._driver_().reset_quiet()
@@ -159,10 +166,10 @@ class Lab:
         """Starts an instance and waits for its result. RuntimeError: the instance waits for something, such as a
         signal, and nothing can happen any more."""
         self._check(workflow)
-        return self.wait(self._run(workflow, args, inputs))
+        return self.wait(self._run(Starter(self.store), workflow, args, inputs))
 
-    async def _run(self, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
-        handle = Starter(self.store)._begin(workflow, args, inputs)
+    async def _run(self, starter: Starter, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
+        handle = starter._begin(workflow, args, inputs)
         over = asyncio.ensure_future(handle.result())
         try:
             still = alone = 0
@@ -171,7 +178,7 @@ class Lab:
                 still = still + 1 if self._is_still() and not over.done() else 0
                 alone = alone + 1 if still and not self._has_threads() else 0
                 if alone >= STILL_LOOKS or still >= THREAD_LOOKS:
-                    raise RuntimeError(self._why_still(handle))
+                    raise Still(self._why_still(handle))
             return await over
         finally:
             leave(over)

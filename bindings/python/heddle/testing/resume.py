@@ -12,7 +12,7 @@ from .. import _heddle
 from ..running import Served
 from ..registry import compiled_of
 from ..store import Store
-from .lab import CLOCK, Lab
+from .lab import CLOCK, Lab, Still
 
 
 def _copy(file: str, to: str) -> None:
@@ -82,7 +82,9 @@ async def _until_killed(lab: Lab, point: _Point, workflow: Any, args: tuple[Any,
 
 def _outcome(lab: Lab, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
     try:
-        return lab.wait(lab.store.options(key="killed").run(workflow, *args, **inputs))
+        return lab.wait(lab._run(lab.store.options(key="killed"), workflow, args, inputs))
+    except Still:
+        raise
     except Exception as error:
         return type(error), str(error)
 
@@ -101,7 +103,8 @@ def resume_everywhere(workflow: Any, *args: Any, setup: Optional[Callable[[], ob
     """Runs the workflow once without a fault. Then it kills the program at each step, once before the action and once
     after it, and lets another program go on from what is on disk; each time the workflow must end in the same way. Returns
     how often it was killed: twice for each attempt at an action, so 0 if the workflow begins none. ``setup`` is called before
-    each run. Actions run on the test's loop; those that do something outside of the store do it again in every run."""
+    each run. Actions run on the test's loop; those that do something outside of the store do it again in every run. No signals
+    are given: RuntimeError as from :meth:`Lab.run` if the workflow waits for one without a timeout."""
     with tempfile.TemporaryDirectory(prefix="heddle-") as folder:
         if setup:
             setup()
