@@ -422,8 +422,9 @@ HD_API hd_status hd_workflow_list(hd_engine *engine, const hd_workflow_filter *f
 /* An instance's present state, as a value of the pool: {"id", "workflow", "version", "status", "started",
  * "finished", "input", "result" or "error", "failed_at": where the error was raised ({"node", "function", "at": its
  * position in the source}), "steps": [...]}. An open step is {"step", "node", "kind", "state", "since", "due",
- * "attempt", "why" (what the attempt before raised), "lost", "action" or "signal", "fan": {"done", "total"}, "process":
- * {"host", "pid", "session"} (the other process that does it, through the store)}; its state is "queued", "limited",
+ * "attempt", "why" (what the attempt before raised), "lost", "action", "signal" or "workflow", "child" (the id of the
+ * instance that it waits for), "fan": {"done", "total"}, "process": {"host", "pid", "session"} (the other process that
+ * does it, through the store)}; its state is "queued", "limited",
  * "running", "no worker", "retrying", "sleeping", "waiting" (for a signal), "child", "branches" or "paused". Only the
  * active engine knows which steps are "running" or have "no worker"; other engines show them as "queued". At most 1,000
  * steps are shown; "more" says how many others there are. HD_NOT_FOUND. */

@@ -11,6 +11,7 @@
 #include "cli/parse.h"
 #include "cli/shown.h"
 #include "cli/workflow.h"
+#include "workflow/child_id.h"
 #include "workflow/open_record.h"
 #include "workflow/outline.h"
 #include <inttypes.h>
@@ -162,6 +163,24 @@ static const char *name_key(const plan_node *n) {
     return n->kind == NODE_WAIT ? "signal" : n->kind == NODE_CHILD ? "workflow" : "action";
 }
 
+static bool in_shards(const question *q) {
+    hd_cell number = hd_cell_of(q->f.s.rt, q->f.space, HD_SCOPE_SPACE, SHARDS_NAME, NULL);
+    return hd_value_as_int(hd_read(q->f.s.rt, q->f.s.pool, number), 1) > 1;
+}
+
+/* The id of the instance that the step waits for. */
+static hd_value child_of(const question *q, const plan_node *n, const char *number, hd_value open) {
+    char id[HD_INSTANCE_ID_SIZE];
+    child_step step = { .parent = q->f.id,
+                        .workflow = n->name,
+                        .strand = (uint32_t)strtoul(number, NULL, 10),
+                        .step = (uint32_t)open_record_number(open, "step"),
+                        .tag = open_record_number(open, "tag"),
+                        .in_shards = in_shards(q) };
+    child_id(&step, id);
+    return hd_string(q->f.s.pool, id);
+}
+
 /* One open step, from the document and what the program has said. */
 static hd_value step_of(question *q, const outline *o, const char *number, hd_value open,
                         hd_value said) {
@@ -182,6 +201,7 @@ static hd_value step_of(question *q, const outline *o, const char *number, hd_va
                       hd_int(pool, (int64_t)open_record_since(q->document, open)));
     if (n->name) r = hd_object_set(pool, r, name_key(n), hd_string(pool, n->name));
     if (n->kind == NODE_FAN_HEAD) r = with_fan(q, r, f, n, number);
+    if (n->kind == NODE_CHILD) r = hd_object_set(pool, r, "child", child_of(q, n, number, open));
     hd_value told = said_of(said, hd_value_as_text(name, ""));
     for (size_t i = 0; i < sizeof told_keys / sizeof *told_keys; i++)
         if (hd_value_exists(hd_value_at(told, told_keys[i])))
@@ -323,7 +343,7 @@ static void print_what(hd_value step) {
     else if (strcmp(state, "waiting") == 0)
         print_named("waits for the signal ", flow_text(step, "signal"));
     else if (strcmp(state, "child") == 0)
-        print_named("waits for its child, an instance of ", flow_text(step, "workflow"));
+        print_named("waits for its child ", flow_text(step, "child"));
     else if (strcmp(state, "branches") == 0) print_fan(step);
     else if (strcmp(state, "arrivals") == 0) print_arrivals(step);
     else print_named("is ", state);

@@ -10,6 +10,7 @@
  * Walks only note that something is to be done: the instance is put into engine.families, and child_work goes
  * through them one by one before the next commit, so that children of children need no deep stack. A child whose
  * parent waits no longer is cancelled. */
+#include "workflow/child_id.h"
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -23,23 +24,31 @@
 
 /* "charge/<parent's id with : for />.<strand>.<step>", and the tag if there is one; a long one becomes a hash. Where
  * there are several shards the id ends with the parent's place: both are in one shard. */
-static void child_id(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
-    const live *parent = s->in->owner;
+void child_id(const child_step *s, char out[HD_INSTANCE_ID_SIZE]) {
     char key[HD_INSTANCE_ID_SIZE + 48];
-    int length = snprintf(key, sizeof key, "%s.%u.%u", parent->id, s->number, s->step);
-    if (s->child_tag)
-        length += snprintf(key + length, sizeof key - (size_t)length, ".%" PRIx64, s->child_tag);
+    int length = snprintf(key, sizeof key, "%s.%u.%u", s->parent, s->strand, s->step);
+    if (s->tag) length += snprintf(key + length, sizeof key - (size_t)length, ".%" PRIx64, s->tag);
     for (char *c = key; *c; c++)
         if (*c == '/') *c = ':';
     if (length > KEY_MAX)
         snprintf(key, sizeof key, "%016llx%016llx",
                  (unsigned long long)hash_bytes(key, (size_t)length, 1),
                  (unsigned long long)hash_bytes(key, (size_t)length, 2));
-    if (parent->e->shard_count == 1)
-        snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s", strand_node(s)->name, key);
+    if (!s->in_shards) snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s", s->workflow, key);
     else
-        snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s~%04x", strand_node(s)->name, key,
-                 (unsigned)shard_place(parent->id));
+        snprintf(out, HD_INSTANCE_ID_SIZE, "%.100s/%.120s~%04x", s->workflow, key,
+                 (unsigned)shard_place(s->parent));
+}
+
+static void id_of(const strand *s, char out[HD_INSTANCE_ID_SIZE]) {
+    const live *parent = s->in->owner;
+    child_step at = { .parent = parent->id,
+                      .workflow = strand_node(s)->name,
+                      .strand = s->number,
+                      .step = s->step,
+                      .tag = s->child_tag,
+                      .in_shards = parent->e->shard_count > 1 };
+    child_id(&at, out);
 }
 
 /* The child gets an id that no other instance has. The strand has yet to be stored at this step. */
@@ -266,7 +275,7 @@ static void begin(hd_engine *e, strand *s) {
         orphan(s);
         return;
     }
-    child_id(s, id);
+    id_of(s, id);
     live *c = live_find(e, id);
     if (s->child_begun && (s->child || c)) {
         join(s, c ? c : s->child);
@@ -281,7 +290,7 @@ static void begin(hd_engine *e, strand *s) {
     hd_value doc = c ? hd_null() : engine_read(e, pool, INSTANCE_PREFIX, id);
     if (hd_value_exists(doc) && !s->child_begun) {
         draw_tag(s);
-        child_id(s, id);
+        id_of(s, id);
         doc = (hd_value){ 0 };
     }
     if (hd_value_status(doc)) postpone(s, hd_value_status(doc));

@@ -35,6 +35,7 @@
 #include "store/lease.h"
 #include "store/tx.h"
 #include "store/runtime.h"
+#include "workflow/child_id.h"
 #include "workflow/save.h"
 #include "workflow/task.h"
 #include "workflow/walk.h"
@@ -62,7 +63,6 @@ typedef struct member {
 } member;
 
 #define SHARDS_MAX    1024
-#define SHARDS_NAME   "workflow-shards"
 #define MEMBER_PREFIX "lease-member/workflow/"
 #define MEMBER_KIND   "lease.member"
 

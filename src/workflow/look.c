@@ -6,6 +6,7 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
+#include "workflow/child_id.h"
 #include "workflow/open_record.h"
 #include "workflow/outline.h"
 #include <stdio.h>
@@ -73,12 +74,15 @@ typedef struct step_view {
     const char *state;
     uint32_t number, step, attempt, lost;
     uint64_t since_ms, due_ms;
+    uint64_t tag; /* of its child's id */
     const fan *fan;
     hd_value why;    /* borrowed; absent: no attempt has failed */
     const strand *s; /* NULL: from the document */
 } step_view;
 
 typedef struct stater {
+    const hd_engine *e;
+    const char *id; /* of the instance */
     hd_pool *pool;
     hd_value steps;
     uint32_t more; /* that are not shown */
@@ -123,6 +127,20 @@ static hd_value with_cell(hd_pool *pool, hd_value to, const strand *s) {
     return to;
 }
 
+/* The instance that the step waits for. */
+static hd_value with_child(const stater *s, hd_value to, const step_view *v) {
+    char id[HD_INSTANCE_ID_SIZE];
+    child_step step = { .parent = s->id,
+                        .workflow = v->n->name,
+                        .strand = v->number,
+                        .step = v->step,
+                        .tag = v->tag,
+                        .in_shards = s->e->shard_count > 1 };
+    if (v->n->kind != NODE_CHILD || (v->s && !v->s->child_begun)) return to;
+    child_id(&step, id);
+    return hd_object_set(s->pool, to, "child", hd_string(s->pool, id));
+}
+
 static void add_step(stater *s, const step_view *v) {
     hd_pool *pool = s->pool;
     const char *word = v->n->kind == NODE_WAIT    ? "signal"
@@ -138,6 +156,7 @@ static void add_step(stater *s, const step_view *v) {
     r = with_text(pool, r, "kind", node_kind_name(v->n->kind));
     r = with_text(pool, r, "at", v->n->at);
     r = with_text(pool, r, word, v->n->name);
+    r = with_child(s, r, v);
     r = with_text(pool, r, "state", v->state);
     r = with_number(pool, r, "since", v->since_ms);
     r = with_number(pool, r, "due", v->due_ms);
@@ -180,6 +199,7 @@ static void add_strand(stater *to, const hd_engine *e, const strand *s) {
                     .lost = s->lost,
                     .since_ms = s->since_ms,
                     .due_ms = s->due_ms,
+                    .tag = s->child_tag,
                     .fan = s->waits_for,
                     .why = s->why,
                     .s = s };
@@ -225,6 +245,7 @@ static void add_stored(stater *to, const plan *p, hd_value doc) {
                         .lost = (uint32_t)open_record_number(it.value, "lost"),
                         .since_ms = open_record_since(doc, it.value),
                         .due_ms = due,
+                        .tag = open_record_number(it.value, "tag"),
                         .why = open_record_at(it.value, "why") };
         if (n->kind == NODE_ACTION)
             v.attempt = (uint32_t)hd_value_as_int(open_record_at(it.value, "attempt"), 1);
@@ -247,7 +268,7 @@ static hd_value head_of(hd_pool *pool, const char *id, hd_value doc) {
 }
 
 hd_status hd_workflow_state(hd_engine *e, const char *id, hd_pool *pool, hd_value *out) {
-    stater s = { .pool = pool, .steps = hd_array() };
+    stater s = { .e = e, .id = id, .pool = pool, .steps = hd_array() };
     hd_value doc = engine_read(e, pool, INSTANCE_PREFIX, id);
     const live *l = live_find(e, id);
     *out = (hd_value){ 0 };

@@ -263,7 +263,7 @@ check "why-not: no worker" holds until_true why_not "do  *no worker for unserved
 check "show: the same" holds says "^  no worker unserved #do" show w.db orphan/o
 check "why-not of a step, with advice" holds why_not "start a worker" "orphan/o#do"
 check "why-not: it sleeps" holds until_true why_not "nap  *sleeps until 20" nap/n
-check "why-not: it waits for its child" holds until_true why_not "rest  *waits for its child, an instance of nap since" keeper/k
+check "why-not: it waits for its child" holds until_true why_not "rest  *waits for its child nap/keeper:k\.[0-9.]* since" keeper/k
 check "show: the same" holds says "^  waits  *nap #rest" show w.db keeper/k
 check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
 check "why-not --json" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"state\":\"no worker\""' "$heddle"

@@ -99,6 +99,30 @@ static const char *status_of(const char *which) {
     return hd_value_as_text(hd_value_at(v, "status"), "");
 }
 
+/* The instance that the state of "outer/k" names as the child that it waits for. */
+static const char *child_named(hd_engine *e) {
+    hd_value v;
+    assert_int_equal(hd_workflow_state(e, "outer/k", pool, &v), HD_OK);
+    return hd_value_as_text(hd_value_at(hd_value_index(hd_value_at(v, "steps"), 0), "child"), "");
+}
+
+static void assert_child_of_k(const char *child) {
+    hd_value v;
+    assert_int_equal(hd_workflow_state(engine, child, pool, &v), HD_OK);
+    assert_string_equal(hd_value_as_text(hd_value_at(hd_value_at(v, "parent"), "id"), ""),
+                        "outer/k");
+}
+
+/* workflow.h, hd_workflow_state: also where another instance has the plain id. */
+static void the_state_of_a_parent_names_its_child(void **state) {
+    register_waiting();
+    start_keyed("inner", "outer:k.0.1", "{}");
+    start_keyed("outer", "k", "{}");
+    pump();
+    assert_child_of_k(child_named(engine));
+    assert_string_not_equal(child_named(engine), "inner/outer:k.0.1");
+}
+
 static void cancelling_a_parent_cancels_its_child_first(void **state) {
     hd_value result;
     register_waiting();
@@ -289,6 +313,7 @@ int main(void) {
         IN_A_WORLD(a_child_runs_as_a_step_and_gives_its_result),
         IN_A_WORLD(what_a_child_raises_is_raised_in_its_parent),
         IN_A_WORLD(a_child_that_cannot_start_raises_in_its_parent),
+        IN_A_WORLD(the_state_of_a_parent_names_its_child),
         IN_A_WORLD(cancelling_a_parent_cancels_its_child_first),
         IN_A_WORLD(cancelling_a_child_raises_cancelled_error_in_its_parent),
         IN_A_WORLD(a_child_that_nothing_waits_for_any_more_is_cancelled),
