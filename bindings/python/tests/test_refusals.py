@@ -102,6 +102,13 @@ REFUSED = [
     ("«async with x:\n    pass»\nx = 1", "`async with`", "asyncio.TaskGroup()"),
     ("async with asyncio.TaskGroup() as g:\n    g.create_task(echo(2))\n    «await echo(1)»", "`await` behind create_task", "behind the block"),
     ("async with asyncio.TaskGroup() as g:\n    for x in [1]:\n        g.create_task(echo(«await echo(1)»))", "`await` behind create_task", "behind the block"),
+    ("async with asyncio.TaskGroup() as g:\n    g.create_task(echo(2))\n    async with «asyncio.TaskGroup()» as h:\n        h.create_task(echo(1))",
+     "a TaskGroup, which waits for its tasks, behind create_task", "into a helper method"),
+    ("async with asyncio.TaskGroup() as g:\n    async with «asyncio.TaskGroup()» as h:\n        g.create_task(echo(1))",
+     "a TaskGroup, which waits for its tasks, behind create_task", "behind the outer block"),
+    ("async with asyncio.TaskGroup() as g:\n    for i in [1]:\n        async with «asyncio.TaskGroup()» as h:\n            h.create_task(echo(1))\n"
+     "        g.create_task(echo(2))", "a TaskGroup, which waits for its tasks, behind create_task", "behind the outer block"),
+    ("«async with asyncio.timeout(5), asyncio.TaskGroup() as g:\n    g.create_task(echo(1))»", "one `async with` of several", "inside of the other"),
     ("async with asyncio.TaskGroup() as g:\n    x = «g»", "no value", "g.create_task"),
     ("async with asyncio.TaskGroup() as g:\n    «g.create_task(3)»", "takes a call", "create_task(charge"),
     ("x = 1\nasync with asyncio.timeout(1):\n    del «x»", "a variable is deleted", "Set it to None"),
@@ -351,6 +358,7 @@ async def order() -> Order:
     ("o = await order()\nreturn [x for x in o]", "8:28", "a loop of a Order runs code of that class"),
     ("o = await order()\nreturn 1 + o", "8:16", "an operator of a Order runs code of that class"),
     ("return (await order()) or 3", "7:17", "whether a Order is true, code of that class says"),
+    ("return max([datetime(2026, 1, 1)], key=lambda d: d)", "7:16", "max() by keys that are objects with code of their own"),
     ("o = await order()\nreturn sum(o)", "8:16", "sum() of a Order runs code of that class"),
     ("p = Path('a')\nreturn p.exists()", "8:16", "exists() of a Path runs code of that class"),
     ("d = datetime(2026, 1, 1)\nreturn 1 < datetime(2026, 1, 1) < d", "8:16", "a chain of comparisons with an object whose class has code for them"),
@@ -362,11 +370,30 @@ def test_what_code_of_a_class_says_and_no_step_can_do(body, position, reason):
     assert refused.value.reason == reason and f"{refused.value.lineno}:{refused.value.offset}" == position
 
 
+def test_the_advice_for_max_gives_the_first_of_equals():
+    names = twin.module_of(OWN, heddle)
+    body = "xs = [(datetime(2026, 1, 1), 'a'), (datetime(2026, 1, 1), 'b')]\nreturn "
+    with pytest.raises(heddle.CompileError) as refused:
+        twin.more(names, twin.flow(body + "max(xs, key=lambda x: x[0])"))
+    advice = refused.value.advice
+    assert advice == "Write sorted(..., key=..., reverse=True)[0]."
+    twin.more(names, twin.flow(body + "sorted(xs, key=lambda x: x[0], reverse=True)[0]"))
+    assert asyncio.run(names["Flow"]().run())[1] == "a"
+
+
 def test_what_a_step_of_python_does():
     names = twin.module_of(OWN, heddle)
     twin.more(names, twin.flow("o = await order()\nif o:\n    return f'{datetime(2026, 5, 4):%d.%m.}', Path('a') / 'b', not o"))
     shown = asyncio.run(names["Flow"]().run())
     assert (shown[0], str(shown[1]), shown[2]) == ("04.05.", "a/b", False)
+
+
+def test_a_step_takes_the_elements_of_a_view_of_a_dict():
+    names = twin.module_of(OWN + "from decimal import Decimal\n", heddle)
+    twin.more(names, twin.flow("d = {'a': Decimal('1.5'), 'b': Decimal(2)}\n"
+                               "s = sum(d.values(), Decimal('0.25')), max(d.values()), any(d.values()), sorted(d.values(), reverse=True)\n"
+                               "return *s, Decimal('2.0') in d.values(), sum(reversed([d['a'], d['b']]))"))
+    assert str(asyncio.run(names["Flow"]().run())) == "(Decimal('3.75'), Decimal('2'), True, [Decimal('2'), Decimal('1.5')], True, Decimal('3.5'))"
 
 
 def test_methods_of_members_of_enums():

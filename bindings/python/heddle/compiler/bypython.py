@@ -12,6 +12,7 @@ import ast
 import enum
 import inspect
 import typing
+from collections import abc
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -39,6 +40,8 @@ _MAKES = ("list", "tuple", "set", "dict")
 _TEXTS = ("str", "repr", "ascii", "format")
 _AT_ONCE = ("list", "tuple", "sorted", "join")
 """What takes all of a generator before it does anything: a list is the same to it."""
+_TAKES = (*_OF_MANY, "any", "all", "in", "not in", "list", "tuple", "set", "method")
+"""Operations to which an iterable is the same as a list of its elements."""
 _BY_KEY = ("get", "pop", "setdefault", "add", "discard")
 
 
@@ -111,11 +114,21 @@ class _Rewriter(ast.NodeTransformer):
 
     def _op(self, operation: str, operands: list[ast.expr], at: ast.expr, type: Any = None) -> ast.expr:
         made = PythonOp()
-        made.operation, made.operands = operation, operands
+        made.operation = operation
+        begin = 1 if operation == "method" else 0 if operation in _TAKES else len(operands)
+        made.operands = operands[:begin] + [self._taken(operand) for operand in operands[begin:]]
         made.type = self.types.result(operation, operands) if type is None else type
         if operation == "method":
             made.owners = self._owners(operands[0], operands[1])
         return ast.copy_location(made, at)
+
+    def _taken(self, node: ast.expr) -> ast.expr:
+        """A view of a dict or an iterator as a list of its elements: neither can leave the workflow."""
+        found = self.types.of(node)
+        if not (isinstance(found, Of) and found.origin is abc.Iterable):
+            return node
+        each = [ast.copy_location(ast.Name("each%", context), node) for context in (ast.Load(), ast.Store())]
+        return ast.copy_location(ast.ListComp(each[0], [ast.comprehension(each[1], node, [], 0)]), node)
 
     def _owners(self, value: ast.expr, name: ast.expr) -> tuple[Any, ...]:
         assert isinstance(name, ast.Constant)
@@ -525,7 +538,7 @@ class _Rewriter(ast.NodeTransformer):
             return None
         if name != "sorted" or set(by) - {"key", "reverse"} or copied is not None and len(copied.args.args) != 1:
             self.source.refuse(node, f"{name}() by keys that are objects with code of their own",
-                               f"Write sorted(...{', key=...' if by else ''})[{'0' if name == 'min' else '-1'}].")
+                               f"Write sorted(...{', key=...' if by else ''}{', reverse=True' if name == 'max' else ''})[0].")
         return self._sorted(node, copied, by.get("reverse"), each)
 
     def _sorted(self, node: ast.Call, key: Optional[ast.Lambda], reverse: Optional[ast.expr], each: Any) -> ast.expr:

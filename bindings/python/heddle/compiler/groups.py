@@ -18,7 +18,10 @@ _LEAVING = (ast.Return, ast.Break, ast.Continue)
 def compile_async_with(compiler: Statements, node: ast.AsyncWith) -> None:
     call = node.items[0].context_expr
     function = compiler.known_call(call) if isinstance(call, ast.Call) else None
-    if len(node.items) != 1 or function not in (asyncio.TaskGroup, asyncio.timeout):
+    if len(node.items) != 1:
+        compiler.source.refuse(node, "one `async with` of several", "Write one inside of the other: `async with asyncio.timeout(5):`, and "
+                               "in its block `async with asyncio.TaskGroup() as group:`.")
+    if function not in (asyncio.TaskGroup, asyncio.timeout):
         compiler.source.refuse(node, "`async with` in a workflow",
                                "There are asyncio.TaskGroup() and asyncio.timeout(seconds); use other resources in actions.")
     assert isinstance(call, ast.Call)
@@ -168,19 +171,37 @@ def _group(compiler: Statements, node: ast.AsyncWith, call: ast.Call) -> None:
 
 def _check_awaits(compiler: Statements, node: ast.AsyncWith) -> None:
     """Tasks begin when the body is over. That is as in CPython if nothing waits once a task is there."""
+    inner = {_group_name(compiler, part) for statement in node.body for part in walk(statement)} - {_group_name(compiler, node)}
     for statement in node.body:
-        creates = any(isinstance(part, ast.Attribute) and part.attr == "create_task" for part in walk(statement))
-        if not creates:
+        if not _creates(statement, inner):
             continue
-        before = statement.iter if isinstance(statement, ast.For) and not any(
-            isinstance(part, ast.Attribute) and part.attr == "create_task" for part in walk(statement.iter)) else None
-        late = [inner for other in node.body[node.body.index(statement):] for inner in walk(other)]
+        before = statement.iter if isinstance(statement, ast.For) and not _creates(statement.iter, inner) else None
+        late = [part for other in node.body[node.body.index(statement):] for part in walk(other)]
         allowed = set(walk(before)) if before is not None else set()
         for part in late:
             if isinstance(part, ast.Await) and part not in allowed:
                 compiler.source.refuse(part, "`await` behind create_task inside of a TaskGroup's block",
                                        "Await it before the first task is created, or behind the block; or make it a task, too.")
+            if isinstance(part, ast.AsyncWith) and _group_name(compiler, part) is not None:
+                compiler.source.refuse(part.items[0].context_expr, "a TaskGroup, which waits for its tasks, behind create_task inside of "
+                                       "another one's block", "Write it before the first task of the outer group, or behind the outer "
+                                       "block; or put it into a helper method, and make the call of that a task of the outer group.")
         return
+
+
+def _creates(node: ast.AST, inner: set[Optional[str]]) -> bool:
+    """Whether it creates a task. Those of the `inner` groups do not count: they are over behind the block of their group."""
+    return any(isinstance(part, ast.Attribute) and part.attr == "create_task" and not (
+        isinstance(part.value, ast.Name) and part.value.id in inner) for part in walk(node))
+
+
+def _group_name(compiler: Statements, node: ast.AST) -> Optional[str]:
+    """The name of the group whose block it is; None: it is another statement."""
+    if not isinstance(node, ast.AsyncWith):
+        return None
+    call, name = node.items[0].context_expr, node.items[0].optional_vars
+    known = compiler.known_call(call) if isinstance(call, ast.Call) else None
+    return name.id if known is asyncio.TaskGroup and isinstance(name, ast.Name) else None
 
 
 def _body(compiler: Statements, node: ast.AsyncWith, tasks: str) -> Boundary:
