@@ -71,6 +71,14 @@ def _is_running(task: Optional[asyncio.Task[None]]) -> bool:
         return False
 
 
+def _uncrossed(action: str, refused: Exception) -> Any:
+    """The failure of a step whose result cannot cross. What Python does for the workflow itself is no action of the program:
+    there CPython raises nothing, and no `except TypeError` may catch it."""
+    if action.startswith("heddle."):
+        return values.final_error(f"{refused}: do it in an action that returns what you need of it", "Unsupported")
+    return values.final_error(f"{refused}, in what the action {action} returned")
+
+
 def _unusable(error: BaseException, refused: Exception) -> str:
     """Why the exception cannot be encoded: ``refused`` was raised then."""
     try:
@@ -192,7 +200,7 @@ class Actions:
             try:
                 self.ends.complete(token, result)
             except Exception as refused:  # it cannot cross, and another attempt would do the work again for the same end
-                self.ends.fail(token, values.final_error(f"{refused}, in what the action {attempt.action} returned"))
+                self.ends.fail(token, _uncrossed(attempt.action, refused))
             return
         try:
             self.ends.fail(token, error)

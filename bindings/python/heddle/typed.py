@@ -59,7 +59,9 @@ def _written(value: Any, cls: Any, cell: str) -> Any:
 
 def _names(cls: Any) -> Iterable[str]:
     """The fields of a dataclass or model."""
-    for kind in ("__dataclass_fields__", "model_fields", "__fields__"):
+    if values.is_dataclass(cls):
+        return [field.name for field in values.dataclass_fields(cls)]
+    for kind in ("model_fields", "__fields__"):
         if hasattr(cls, kind):
             return typing.cast("Iterable[str]", getattr(cls, kind))
     return ()
@@ -149,7 +151,8 @@ def _load_dataclass(data: dict[str, Any], cls: Any) -> Any:
     import dataclasses
 
     hints, made = _hints(cls), object.__new__(cls)
-    for name, field in getattr(cls, "__dataclass_fields__").items():
+    for field in values.dataclass_fields(cls):
+        name = field.name
         if name in data:
             value = load(data[name], hints.get(name))
         elif field.default is not dataclasses.MISSING:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from typing import Any, Callable, Optional
 
 from . import operators
@@ -107,6 +108,17 @@ def is_model(cls: type) -> bool:
 
 def is_dataclass(cls: type) -> bool:
     return "__dataclass_fields__" in cls.__dict__ or hasattr(cls, "__dataclass_fields__")
+
+
+_dataclass_fields: weakref.WeakKeyDictionary[type, tuple[Any, ...]] = weakref.WeakKeyDictionary()
+
+
+def dataclass_fields(cls: Any) -> tuple[Any, ...]:
+    """The fields of a dataclass: without ClassVars, which belong to the class, and InitVars, which its objects do not keep."""
+    known = _dataclass_fields.get(cls)
+    if known is None:
+        known = _dataclass_fields[cls] = sys.modules["dataclasses"].fields(cls)
+    return known
 
 
 def is_named_tuple(cls: type) -> bool:
@@ -214,8 +226,7 @@ def is_enum(cls: type) -> bool:
 
 def _fields(v: Any, cls: type) -> dict[str, Any]:
     if is_dataclass(cls):
-        names = getattr(cls, "__dataclass_fields__")
-        fields = {name: getattr(v, name) for name in names if hasattr(v, name)}
+        fields = {field.name: getattr(v, field.name) for field in dataclass_fields(cls) if hasattr(v, field.name)}
         fields.update(getattr(v, "__dict__", {}))
         return fields
     fields = dict(v.__dict__)
@@ -337,9 +348,9 @@ def shortened_error(cls: type, message: str) -> _Ready:
     return _Ready("$error", remember_class(made), {"args": [message], "bases": _bases(made)})
 
 
-def final_error(message: str) -> _Ready:
-    """A TypeError that no policy retries."""
-    return _Ready("$error", "TypeError", {"args": [message], "final": True})
+def final_error(message: str, cls: str = "TypeError") -> _Ready:
+    """An exception that no policy retries."""
+    return _Ready("$error", cls, {"args": [message], "final": True})
 
 
 _WRITERS["heddle.values:_Ready"] = lambda v: v.encoded  # type: ignore[no-any-return]
@@ -554,7 +565,7 @@ def plain(v: Any) -> Any:
     if is_model(cls):
         return plain_model(v)
     if is_dataclass(cls):
-        return {name: getattr(v, name) for name in getattr(cls, "__dataclass_fields__")}
+        return {field.name: getattr(v, field.name) for field in dataclass_fields(cls)}
     if is_enum(cls):
         return v.value
     if isinstance(v, dict):

@@ -307,6 +307,7 @@ OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for
         "any([a, b])", "all([a, b])", "any(x == a for x in [b])", "(lambda: a)() if False else a", "{{a: 1}}", "{{a, b}}", "{{'x': 1}}.get(a)", "set([a])",
         "list(map(str, [a, b]))", "(a, b) < (b, a)", "a if a else b", "[a, b].remove(a)", "isinstance(a, {cls})", "isinstance(a, (int, {cls}))",
         "isinstance(a, str)", "type(a) is {cls}", "type(a).__name__", "self.pick([b, a])", "[self.pick([x]) for x in [a, b]]", "round(a)", "round(a, 1)",
+        "a.quantize(exp=b)", "a.quantize(b, rounding='ROUND_DOWN')", "a.replace(year=2000)", "a.isoformat(timespec='hours')",
         "sum({{'k': a, 'l': b}}.values())", "max({{'k': a, 'l': b}}.values())", "sorted({{'k': a, 'l': b}}.values())", "any({{'k': a}}.values())",
         "a in {{'k': b}}.values()", "sum(reversed([a, b]))", "min({{'k': a}}.values(), key=lambda v: {e})", "a")
 

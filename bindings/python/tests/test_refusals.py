@@ -388,6 +388,32 @@ def test_what_a_step_of_python_does():
     assert (shown[0], str(shown[1]), shown[2]) == ("04.05.", "a/b", False)
 
 
+def test_an_object_that_cannot_cross_is_no_error_of_the_workflow():
+    names = twin.module_of(OWN, heddle)
+    twin.more(names, twin.flow("try:\n    return datetime(2026, 5, 4).isocalendar()\nexcept TypeError:\n    return 3"))
+    with pytest.raises(heddle.Unsupported, match="IsoCalendarDate cannot cross into a workflow: do it in an action"):
+        asyncio.run(names["Flow"]().run())
+
+
+def test_a_dataclass_may_take_what_its_objects_do_not_keep():
+    names = twin.module_of(OWN + "import dataclasses\n@dataclass\nclass Seeded:\n    x: int\n    seed: dataclasses.InitVar[int] = 5\n", heddle)
+    twin.more(names, twin.flow("s = Seeded(1, seed=await echo(2))\nreturn s, await echo(Seeded(3))"))
+    assert [vars(part) for part in asyncio.run(names["Flow"]().run())] == [{"x": 1}, {"x": 3}]
+
+
+def test_a_method_of_an_object_takes_arguments_by_name():
+    names = twin.module_of(OWN + "from decimal import Decimal, ROUND_HALF_UP\n", heddle)
+    twin.more(names, twin.flow("d = datetime(2026, 5, 4, 12, 30)\n"
+                               "x = Decimal('2.345').quantize(Decimal('0.01'), rounding=ROUND_HALF_UP)\n"
+                               "return d.replace(day=LIMIT, hour=int(await echo(1))).isoformat(timespec='minutes'), x + 1"))
+    assert str(asyncio.run(names["Flow"]().run())) == "('2026-05-05T01:30', Decimal('3.35'))"
+    twin.more(names, twin.flow("try:\n    return datetime(2026, 5, 4).replace(da=1)\nexcept TypeError as e:\n    return str(e)"))
+    assert asyncio.run(names["Flow"]().run()) == "'da' is an invalid keyword argument for replace()"
+    for call in ("replace(**{'day': 1})", "replace(*[2026])"):
+        with pytest.raises(heddle.CompileError, match="replace\\(\\) of a datetime is called with"):
+            twin.more(names, twin.flow(f"return datetime(2026, 5, 4).{call}"))
+
+
 def test_a_step_takes_the_elements_of_a_view_of_a_dict():
     names = twin.module_of(OWN + "from decimal import Decimal\n", heddle)
     twin.more(names, twin.flow("d = {'a': Decimal('1.5'), 'b': Decimal(2)}\n"

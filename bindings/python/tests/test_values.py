@@ -11,6 +11,7 @@ import math
 import pathlib
 import sys
 import types
+import typing
 import uuid
 import zoneinfo
 
@@ -151,6 +152,23 @@ def test_sets_and_dicts_keep_their_order(rng):
 def test_what_cannot_cross_names_its_place(value, message):
     with pytest.raises(TypeError, match="^" + __import__("re").escape(message) + "$"):
         _heddle.dumps(value)
+
+
+def test_only_fields_of_a_dataclass_cross():
+    """A ClassVar is no part of an object, and an InitVar is not kept."""
+    @dataclasses.dataclass
+    class Logged:
+        x: int
+        seed: dataclasses.InitVar[int] = 5
+        LOG: typing.ClassVar[object] = object()
+
+    made = Logged(1, 2)
+    tag, _, fields = values.encode(made)
+    assert (tag, fields) == ("$record", {"x": 1})
+    store = heddle.open()
+    cell = store.cell("main/x", Logged)
+    cell.set(made)
+    assert vars(cell()) == {"x": 1} and store.cell("main/x")() == {"x": 1}
 
 
 def test_a_circle_is_refused():

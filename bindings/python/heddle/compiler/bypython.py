@@ -22,7 +22,7 @@ from .builtin import FUNCTIONS
 from .classes import class_kind, field_names
 from .inference import NONE, PLAIN, Of, OneOf, Types, element, hints, is_standard, members
 from .names import Scope
-from .operations import BINARY, COMPARE, GIVES, UNARY, PythonOp
+from .operations import BINARY, COMPARE, GIVES, METHODS, UNARY, PythonOp, method_operands
 from .source import Definition
 from .tree import walk
 
@@ -40,7 +40,7 @@ _MAKES = ("list", "tuple", "set", "dict")
 _TEXTS = ("str", "repr", "ascii", "format")
 _AT_ONCE = ("list", "tuple", "sorted", "join")
 """What takes all of a generator before it does anything: a list is the same to it."""
-_TAKES = (*_OF_MANY, "any", "all", "in", "not in", "list", "tuple", "set", "method")
+_TAKES = (*_OF_MANY, "any", "all", "in", "not in", "list", "tuple", "set", *METHODS)
 """Operations to which an iterable is the same as a list of its elements."""
 _BY_KEY = ("get", "pop", "setdefault", "add", "discard")
 
@@ -115,10 +115,10 @@ class _Rewriter(ast.NodeTransformer):
     def _op(self, operation: str, operands: list[ast.expr], at: ast.expr, type: Any = None) -> ast.expr:
         made = PythonOp()
         made.operation = operation
-        begin = 1 if operation == "method" else 0 if operation in _TAKES else len(operands)
+        begin = 1 if operation in METHODS else 0 if operation in _TAKES else len(operands)
         made.operands = operands[:begin] + [self._taken(operand) for operand in operands[begin:]]
         made.type = self.types.result(operation, operands) if type is None else type
-        if operation == "method":
+        if operation in METHODS:
             made.owners = self._owners(operands[0], operands[1])
         return ast.copy_location(made, at)
 
@@ -574,9 +574,12 @@ class _Rewriter(ast.NodeTransformer):
         cls = next((_class(m) for m in members(owner) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
         has_one = any(hasattr(_class(member), function.attr) for member in members(owner))
         if cls is not None and _is_fixed(owner) and has_one:
-            if cls.__module__.partition(".")[0] in _EFFECTS or node.keywords or any(isinstance(arg, ast.Starred) for arg in node.args):
+            if cls.__module__.partition(".")[0] in _EFFECTS:
                 self._refuse(node, f"{function.attr}()", cls)
-            return self._op("method", [function.value, ast.Constant(function.attr), *node.args], node, found)
+            if any(isinstance(arg, ast.Starred) for arg in node.args) or any(keyword.arg is None for keyword in node.keywords):
+                self.source.refuse(node, f"{function.attr}() of a {cls.__name__} is called with * or **", "Write its arguments one by one.")
+            operation, operands = method_operands(function, node)
+            return self._op(operation, operands, node, found)
         for member in members(owner):
             if isinstance(member, type) and class_kind(member) == "record" and function.attr not in field_names(member) and \
                     hasattr(member, function.attr) and not function.attr.startswith("__"):

@@ -17,7 +17,7 @@ from .expressions import Expressions
 from .graph import Form, Graph
 from .inference import is_standard
 from .names import Scope
-from .operations import PythonOp, action_for
+from .operations import METHODS, PythonOp, action_for
 
 if TYPE_CHECKING:
     from .program import Program
@@ -195,7 +195,7 @@ class Calls(Expressions):
 
     def python_op(self, node: PythonOp) -> Form:
         result = ["name", self.temp()]
-        operands = self._method_operands(node) if node.operation == "method" else self.sequence(node.operands)
+        operands = self._method_operands(node) if node.operation in METHODS else self.sequence(node.operands)
         self.action_node(node, action_for(node.operation), [["operands", ["list", *operands]]], Options())(result)
         return result
 

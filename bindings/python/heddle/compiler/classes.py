@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 import typing
 from types import FunctionType
 from typing import Any, Optional
@@ -183,8 +184,14 @@ def runs_code(cls: type) -> bool:
         made = cls.__dict__.get("__init__")
         own = not params.init or (isinstance(made, FunctionType) and made.__code__.co_filename != "<string>")
         return own or hasattr(cls, "__post_init__") or is_python(cls, "__new__") or \
-            any(not _is_plain_field(field) for field in dataclasses.fields(cls))
+            any(not _is_plain_field(field) for field in dataclasses.fields(cls)) or _has_init_vars(cls)
     return True
+
+
+def _has_init_vars(cls: Any) -> bool:
+    """Whether the constructor takes what the objects do not keep."""
+    fields = {field.name for field in dataclasses.fields(cls)}
+    return any(name not in fields for name in inspect.signature(cls).parameters)
 
 
 def _is_plain_field(field: Any) -> bool:

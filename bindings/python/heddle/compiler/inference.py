@@ -24,7 +24,7 @@ from ..actions import Action
 from .builtin import FUNCTIONS
 from .classes import class_kind, field_names
 from .names import Scope
-from .operations import BINARY, DOES, GIVES, UNARY, PythonOp
+from .operations import BINARY, DOES, GIVES, UNARY, PythonOp, method_operands
 from .source import Definition, definition_of
 from .tree import walk
 
@@ -596,9 +596,10 @@ class Types:
             return self._of_container(node, name, owner)
         if owner is str and name in ("join", "format", "format_map"):
             return str
-        if node.keywords or owner is None or is_standard(owner) and owner.__module__.partition(".")[0] == "pathlib":
+        if owner is None or is_standard(owner) and owner.__module__.partition(".")[0] == "pathlib" or \
+                any(isinstance(arg, ast.Starred) for arg in node.args) or any(keyword.arg is None for keyword in node.keywords):
             return None
-        return self.result("method", [function.value, ast.Constant(name), *node.args], owner)
+        return self.result(*method_operands(function, node), owner)
 
     def _of_container(self, node: ast.Call, name: str, owner: Of) -> Any:
         if name in _NO_EFFECT:
@@ -652,8 +653,9 @@ class Types:
 
     def _sample(self, node: Optional[ast.expr], found: Any) -> Any:
         """UNSET: there is none."""
-        if isinstance(node, ast.Constant) and (isinstance(node.value, str) or isinstance(node.value, int) and abs(node.value) < 100):
-            return node.value
+        known: Any = node if isinstance(node, ast.Constant) else self.scope.peek(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        if known is not None and (isinstance(known.value, str) or isinstance(known.value, int) and abs(known.value) < 100):
+            return known.value
         if is_standard(found):
             cls = found.origin if isinstance(found, Of) else found
             return SAMPLES[values.class_name(cls)](cls)

@@ -29,12 +29,19 @@ def _order(keys: list[Any], reverse: Any = False) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
 
 
-def _call(value: Any, name: str, *args: Any) -> Any:
+def _call(value: Any, name: str, *args: Any, **named: Any) -> Any:
     """``value.name(...)``. A method of a built-in class is called as CPython does it then, by its class: complaints name that."""
     found = getattr(type(value), name, None)
     if isinstance(found, MethodDescriptorType) and name not in getattr(value, "__dict__", ()):
-        return found(value, *args)
-    return getattr(value, name)(*args)
+        return found(value, *args, **named)
+    return getattr(value, name)(*args, **named)
+
+
+def _call_named(value: Any, name: str, names: str, *args: Any) -> Any:
+    """The same where the last arguments are given by name. `names`: with a comma between two."""
+    named = names.split(",")
+    count = len(args) - len(named)
+    return _call(value, name, *args[:count], **dict(zip(named, args[count:])))
 
 
 def _index(value: Any) -> Any:
@@ -59,12 +66,13 @@ DOES: dict[str, Callable[..., Any]] = {
     "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text, "order": _order, "item": operator.getitem,
     "unpack": lambda value: [*value], "elements": _elements, "backwards": lambda value: [*reversed(value)], "index": _index,
     "slice": lambda value, begin, end, step: value[begin:end:step],
-    "method": _call, **{name: function for function, name in FUNCTIONS.items()}}
+    "method": _call, "method with names": _call_named, **{name: function for function, name in FUNCTIONS.items()}}
 DOES.update({f"{sign}=": getattr(operator, f"i{DOES[sign].__name__.rstrip('_')}") for sign in BINARY.values()})
 GIVES: dict[str, type] = {
     **{name: str for name in ("text", "str", "repr", "ascii", "format", "bin", "hex", "oct", "chr")}, "len": int, "ord": int,
     **{name: bool for name in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "not", "bool", "any", "all", "isinstance", "callable")}}
 """Operations that give a text, a number or a truth, whatever their operands are."""
+METHODS = ("method", "method with names")
 _CHANGES = (list, dict, set, bytearray)
 _actions: dict[str, Action[..., Any]] = {}
 
@@ -88,6 +96,15 @@ class Keywords(ast.expr):
     parts: list[ast.expr]
     shown: str
     """How CPython names the function when it complains."""
+
+
+def method_operands(function: ast.Attribute, node: ast.Call) -> tuple[str, list[ast.expr]]:
+    """The operation that calls a method, without * and **, and its operands."""
+    operands = [function.value, ast.Constant(function.attr)]
+    if not node.keywords:
+        return "method", [*operands, *node.args]
+    names = ast.Constant(",".join(str(keyword.arg) for keyword in node.keywords))
+    return "method with names", [*operands, names, *node.args, *(keyword.value for keyword in node.keywords)]
 
 
 def keywords_of(node: ast.Call, function: Any) -> Keywords:
