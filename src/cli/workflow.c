@@ -29,15 +29,18 @@ int flow_open(cli *c, flow *f, store_mode mode) {
     return store_open(c, &f->s, c->operands[0], mode);
 }
 
-int flow_open_engine(cli *c, flow *f, store_mode mode) {
+int flow_engine(flow *f) {
     hd_error error = { 0 };
-    int failed = flow_open(c, f, mode);
-    if (failed) return failed;
     hd_status status = hd_engine_open(
         f->s.rt, &(hd_engine_options){ .space = f->space, .observer = true }, &f->engine, &error);
     if (status && *error.message)
-        return cli_fail(c, exit_of(status), NULL, "%s: %s", f->s.file, error.message);
+        return cli_fail(f->s.c, exit_of(status), NULL, "%s: %s", f->s.file, error.message);
     return status ? store_fail(&f->s, status, f->s.file) : CLI_OK;
+}
+
+int flow_open_engine(cli *c, flow *f, store_mode mode) {
+    int failed = flow_open(c, f, mode);
+    return failed ? failed : flow_engine(f);
 }
 
 int flow_close(flow *f, int status) {

@@ -27,6 +27,8 @@ typedef struct flow {
 int flow_open(cli *c, flow *f, store_mode mode);
 /* The same, with an engine. */
 int flow_open_engine(cli *c, flow *f, store_mode mode);
+/* Opens the engine of one that flow_open has opened. */
+int flow_engine(flow *f);
 int flow_close(flow *f, int status);
 /* Waits until everything is stored. */
 int flow_sync(flow *f, const char *what);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { JOURNAL_MOST = 100000 };
+
 static void print_label(const cli *c, const char *name) {
     printf("  %s%-9s%s ", out_colour(c, COLOUR_DIM), name, out_colour(c, COLOUR_NONE));
 }
@@ -58,6 +60,27 @@ static void print_head(flow *f, hd_value doc) {
     if (!flow_is_over(doc)) flow_print_places(f);
 }
 
+typedef struct hearer {
+    tree *t;
+    hd_value document;
+} hearer;
+
+static bool hear(hd_value entry, void *ctx) {
+    const hearer *at = ctx;
+    tree_hear(at->t, at->document, entry);
+    return true;
+}
+
+/* Where the instance has come from is told by its journal, if it keeps one that is not too long to be read. */
+static int look_back(flow *f, tree *t, hd_value doc) {
+    uint64_t entries = flow_number(doc, "journal");
+    if (!flow_is_over(doc) || !entries || entries > JOURNAL_MOST) return CLI_OK;
+    hearer at = { t, doc };
+    int failed = flow_engine(f);
+    hd_status status = failed ? HD_OK : hd_workflow_journal(f->engine, f->id, hear, &at);
+    return status ? flow_refused(f, status, NULL) : failed;
+}
+
 static int show(flow *f, hd_value ir, hd_value doc) {
     tree t;
     if (f->s.c->json) {
@@ -73,7 +96,9 @@ static int show(flow *f, hd_value ir, hd_value doc) {
     if (!hd_value_exists(ir)) return CLI_OK;
     int failed = tree_open(f->s.c, &t, &f->s, ir, f->id);
     t.told = why_steps(f, doc);
-    if (!failed && tree_look(&t, doc)) tree_print(&t, stdout, wall_ms());
+    bool looked = !failed && tree_look(&t, doc);
+    if (looked) failed = look_back(f, &t, doc);
+    if (looked && !failed) tree_print(&t, stdout, wall_ms());
     tree_close(&t);
     return failed;
 }
@@ -100,7 +125,8 @@ const command command_workflow_show = {
         "Prints the status of an instance (name/key), its input, its variables, its result or "
         "error and where that was raised, and a tree of its steps: open now, done, failed, "
         "passed (done, or raised what was caught, or given up for another branch), to come, "
-        "or \"-\" where the document does not tell. If a program runs the instance, it is asked: "
+        "or \"-\" where neither the document nor the journal tells. If a program runs the "
+        "instance, it is asked: "
         "\"runs\" is an open step that a worker does, \"no worker\" one whose action no worker "
         "has. If no program runs it, what was asked of it meanwhile (cancel, pause) is named. A "
         "step that another process does through the "

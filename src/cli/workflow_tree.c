@@ -325,6 +325,28 @@ bool tree_look(tree *t, hd_value document) {
     return good;
 }
 
+/* An entry has the node's id, and not its function: if rows of several functions have that id, it tells nothing. */
+static tree_row *row_called(tree *t, const char *node) {
+    tree_row *found = NULL;
+    for (size_t i = 0; i < t->count; i++) {
+        if (strcmp(t->rows[i].n->id, node) != 0) continue;
+        if (found) return NULL;
+        found = &t->rows[i];
+    }
+    return found;
+}
+
+void tree_hear(tree *t, hd_value document, hd_value entry) {
+    const char *failed = flow_text(hd_value_at(document, "failed_at"), "node");
+    const char *what = flow_text(entry, "what");
+    bool done = strcmp(what, "done") == 0, raised = strcmp(what, "raise") == 0;
+    tree_row *r = done || raised ? row_called(t, flow_text(entry, "node")) : NULL;
+    if (!r || strcmp(failed, r->n->id) == 0)
+        return; /* branches beside the one that failed may be done */
+    r->past = done;
+    r->raised = raised;
+}
+
 /* ---- Printing ---------------------------------------------------------------------------- */
 
 /* What stands on the right of a row. */

@@ -61,6 +61,9 @@ void tree_close(tree *t);
 
 /* Takes in what the document says. False: no memory. */
 bool tree_look(tree *t, hd_value document);
+/* Takes in an entry of the instance's journal, after its document: of an instance that is over it tells of steps on
+ * which the graph is silent. */
+void tree_hear(tree *t, hd_value document, hd_value entry);
 /* Prints it, without what the tree has not seen. */
 void tree_print(const tree *t, FILE *to, uint64_t now);
 /* Replaces the last drawing on a terminal; elsewhere nothing. */

@@ -405,6 +405,11 @@ check "the workflows that it runs wait for cells" holds until_true says "runs  *
 "$heddle" set d.db main/limit true
 check "and go on" gives 0 1 workflow await d.db told/a --timeout 20 --quiet
 check "and send events" holds sh -c '"$0" events d.db --waiting --json | grep -q "\"stream\":\"main/told\""' "$heddle"
+flow register d.db "$irs/either.json" >/dev/null
+flow start d.db either '{"n": 3}' --key a >/dev/null
+check "of two ways it takes one" gives 0 1 workflow await d.db either/a --timeout 20 --quiet
+check "show: which one, as the journal tells" holds says "done  *double #left" show d.db either/a
+check "show: and not the other" holds says "-  *double #right" show d.db either/a
 kill "$worker"
 wait "$worker" 2>/dev/null
 check_file "it leaves no socket behind" holds test ! -e d.db-workers
