@@ -15,7 +15,8 @@ logger = logging.getLogger("heddle.workflow")
 
 
 def now() -> float:
-    """Seconds since 1970. In a workflow: at the moment the step is made; the value is stored. Not awaited."""
+    """Seconds since 1970, a float. In a workflow: at the moment the step is made; the value is stored. Not awaited.
+    ``datetime(1970, 1, 1) + timedelta(seconds=heddle.now())`` is the datetime in UTC, also there."""
     return _time.time()
 
 
@@ -31,7 +32,8 @@ def random() -> float:
 
 def log(message: object, *args: Any) -> None:
     """Writes a line to the logger "heddle.workflow". In a workflow it is a step, so that a line that was written is not
-    written again when the workflow goes on after a crash. Not awaited."""
+    written again when the workflow goes on after a crash. Not awaited. The level is INFO, which Python shows only if the
+    program asks for it: ``logging.basicConfig(level=logging.INFO)``."""
     logger.info(str(message), *args)
 
 

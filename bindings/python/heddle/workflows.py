@@ -37,8 +37,11 @@ class Compiled:
         if self._output is None:
             try:
                 self.compile()
-            except Unresolved as error:
-                refuse_unresolved(error)
+            except Unresolved as unresolved:
+                try:
+                    refuse_unresolved(unresolved)
+                except CompileError as error:
+                    raise error.with_traceback(None) from None
         assert self._output is not None
         return self._output
 

@@ -55,6 +55,12 @@ REFUSED = [
     ("x = «random.random()»", "ordinary function", "heddle.random()"),
     ("x = «uuid.uuid4()»", "ordinary function", "heddle.uuid()"),
     ("x = «datetime.datetime.now()»", "ordinary function", "heddle.now()"),
+    ("x = «datetime.datetime.fromtimestamp(heddle.now())»", "ordinary function", "timedelta(seconds=heddle.now())"),
+    ("x = «heddle.now().isoformat()»", "isoformat is no method", "heddle.now() is a float"),
+    ("x = await «heddle.now()»", "heddle.now() is not awaited", "without `await`"),
+    ("«LOGGER.info('x')»", "info is no method", "heddle.log"),
+    ("x = «heddle.open('x')»", "ordinary function", "in actions"),
+    ("x = await «asyncio.to_thread(ordinary, 3)»", "asyncio.to_thread is not supported", "runs in a thread"),
     ("x = «hash(3)»", "ordinary function", "differs from run to run"),
     ("x = «iter([1])»", "ordinary function", "Loop over"),
     ("x = «next([1])»", "ordinary function", "index"),
@@ -80,6 +86,10 @@ REFUSED = [
     ("t = asyncio.create_task(echo(1))\nx = 1 if LIMIT else await «t»", "the task t is not awaited", "same block"),
     ("t = asyncio.create_task(echo(1))\nx = (await echo(1)) + await «t»", "the task t is not awaited", "same block"),
     ("t = asyncio.create_task(echo(1))\nawait asyncio.wait_for(«t», 3)", "the task t is not awaited", "same block"),
+    ("t = asyncio.create_task(echo(1))\n«t.cancel»()", "t.cancel of a task", "asyncio.timeout"),
+    ("t = asyncio.create_task(echo(1))\nif «t.done»():\n    x = 1\nawait t", "t.done of a task", "asyncio.timeout"),
+    ("a = asyncio.create_task(echo(1))\nd, p = await «asyncio.wait({a})»", "asyncio.wait is not supported", "asyncio.gather"),
+    ("a = asyncio.create_task(echo(1))\nx = await «asyncio.shield(a)»", "asyncio.shield is not supported", "asyncio.timeout"),
     ("t = asyncio.create_task(echo(1))\nawait t\n«t.cancel»()", "t.cancel of a task", "asyncio.timeout"),
     ("t = asyncio.create_task(echo(1))\nawait echo(2)\nif LIMIT:\n    «return 3»\nawait t", "`return` before the task t is awaited", "Await t"),
     ("for i in [1]:\n    t = asyncio.create_task(echo(1))\n    await echo(2)\n    if i:\n        «break»\n    await t", "`break` before the task", "Await t"),
@@ -160,11 +170,13 @@ def plain(self, a):
 
 TOP = '''
 import datetime
+import logging
 import json
 import random
 import time
 import uuid
 
+LOGGER = logging.getLogger('x')
 TABLE = [1, 2]
 CHANGED = 1
 

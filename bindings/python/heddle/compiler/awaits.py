@@ -116,6 +116,11 @@ class Awaits(Calls):
         self.refuse_known(node, function)
         self.check_defined(node)
         shown = ast.unparse(node.func)
+        if function in (recorded.now, recorded.uuid, recorded.random, recorded.log):
+            self.source.refuse(node, f"{shown}() is not awaited", "Write it without `await`: it is a recorded step all the same.")
+        if function is asyncio.to_thread:
+            self.source.refuse(node, "asyncio.to_thread is not supported",
+                               "Make the function an action: one that is not async runs in a thread.")
         if inspect.iscoroutinefunction(function):
             self.source.refuse(node, f"{shown}() is an ordinary async function, which a workflow cannot await",
                                "Put @action before its definition, or make it a method of the workflow.")

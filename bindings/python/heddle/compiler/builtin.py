@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import builtins
+import datetime
+import logging
 import random
 import sys
 import time
@@ -58,6 +60,19 @@ _CLOCKS: dict[Callable[..., Any], str] = {
 }
 
 
+_MOMENT = "datetime(1970, 1, 1) + timedelta(seconds=heddle.now())"
+
+
+def advice_for_method(name: str, owner: Any) -> str:
+    """What to write instead of a call of a method of which no annotation says whose it is. ``owner``: the object, where it is
+    one of the module."""
+    if isinstance(owner, logging.Logger):
+        return "Use heddle.log(...), which writes the line once."
+    if hasattr(datetime.datetime, name):
+        return f"If it is a datetime, annotate what it comes from. heddle.now() is a float: the datetime is {_MOMENT}."
+    return "Make it an action that takes the object, and await the call."
+
+
 def advice_for(function: Any) -> str:
     """What to write instead of a call of this function."""
     try:
@@ -74,6 +89,8 @@ def advice_for(function: Any) -> str:
         return "Use heddle.random(), whose value is stored, or make the choice in an action."
     if module in ("uuid",):
         return "Use heddle.uuid(), whose value is stored."
+    if name in ("now", "utcnow", "today", "fromtimestamp", "utcfromtimestamp"):
+        return f"Use heddle.now(), whose value is stored: {_MOMENT} is the datetime in UTC."
     if module in ("time", "datetime"):
         return "Use heddle.now(), whose value is stored, or compute with dates in an action."
     if module == "builtins" and name in _ADVICE:
@@ -81,6 +98,8 @@ def advice_for(function: Any) -> str:
     top = str(module).partition(".")[0].lstrip("_")
     if top == "asyncio":
         return "Of asyncio there are sleep, gather, create_task, wait_for, timeout and TaskGroup; use the others in an action."
+    if top == "heddle":
+        return "Use stores in actions."
     if top in sys.stdlib_module_names:
         return "Call it in an action: a function of yours with @action before its definition."
     return "Make it an action: put @action before its definition, and await the call."

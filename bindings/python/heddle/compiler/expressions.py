@@ -11,7 +11,7 @@ import ast
 import enum
 from typing import Any, Callable, Iterator, Optional, Sequence
 
-from .builtin import FUNCTIONS, METHODS, advice_for
+from .builtin import FUNCTIONS, METHODS, advice_for, advice_for_method
 from .graph import Form, Graph
 from .names import Scope, target_names
 from .operations import Keywords, PythonOp
@@ -463,8 +463,9 @@ class Expressions:
         if function.attr == "split" and node.args and self._is_exception_class(node.args[0]):
             self.source.refuse(node, "split of an ExceptionGroup is not supported", "Look at its .exceptions in a loop.")
         if function.attr not in METHODS:
+            known = self.scope.peek(function.value)
             self.source.refuse(node, f"{function.attr} is no method of str, bytes, int, float, list, tuple, dict or set",
-                               "Make it an action that takes the object, and await the call.")
+                               advice_for_method(function.attr, known.value if known is not None else None))
         if self.waits_in_arguments(node):
             receiver = self.expr(function.value)
             receiver = receiver if self.is_stable(receiver, ()) else self.keep(receiver, function)

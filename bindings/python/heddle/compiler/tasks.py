@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional, Union
 
 from .graph import Form, Handler
 from .groups import restore_names, save_names
@@ -76,6 +76,8 @@ def _task(compiler: Statements, body: Block, number: int) -> Optional[Task]:
     awaited = next((i for i in range(number + 1, len(body)) if _names(target.id, body[i])), None)
     first = first_evaluated(body[awaited]) if awaited is not None else None
     if awaited is None or not isinstance(first, ast.Await) or not _awaits(compiler, first, target.id):
+        if awaited is not None:
+            _check_use(compiler, body[awaited], target.id)
         at = call if awaited is None else next(n for n in walk(body[awaited]) if isinstance(n, ast.Name) and n.id == target.id)
         compiler.source.refuse(at, f"the task {target.id} is not awaited by the statement that uses it first", _ADVICE)
     starts = next(i for i in range(number + 1, awaited + 1) if _waits(body[i]))
@@ -98,10 +100,31 @@ def _check_call(compiler: Statements, node: ast.Call) -> None:
 
 def _check_uses(compiler: Statements, task: Task) -> None:
     for node in walk(compiler.definition):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == task.name and \
-                node.attr != "result" and not task.is_list:
-            compiler.source.refuse(node, f"{ast.unparse(node)} of a task", "A task is awaited; asyncio.wait_for and "
-                                   "asyncio.timeout cancel what takes too long.")
+        if not task.is_list and _is_method(node, task.name):
+            _refuse_method(compiler, node)
+
+
+def _is_method(node: ast.AST, name: str) -> bool:
+    """Whether it is ``name.cancel`` or the like."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name and node.attr != "result"
+
+
+def _refuse_method(compiler: Statements, node: ast.AST) -> NoReturn:
+    compiler.source.refuse(node, f"{ast.unparse(node)} of a task", "A task is awaited; asyncio.wait_for and asyncio.timeout "
+                           "cancel what takes too long.")
+
+
+def _check_use(compiler: Statements, statement: ast.stmt, name: str) -> None:
+    """The statement uses the task and does not await it: refuses what it does instead, where that is asyncio.wait or a method."""
+    for node in walk(statement):
+        if isinstance(node, ast.Call) and _names_it(node, name):
+            compiler.refuse_known(node, compiler.known_call(node))
+        if _is_method(node, name):
+            _refuse_method(compiler, node)
+
+
+def _names_it(call: ast.Call, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for arg in call.args for node in walk(arg))
 
 
 def _names(name: str, statement: ast.stmt) -> bool:
