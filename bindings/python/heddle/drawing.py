@@ -18,9 +18,9 @@ def ending_of(path: str | os.PathLike[str], known: Iterable[str]) -> str:
 
 
 def svg(width: float, height: float, parts: Sequence[str]) -> str:
-    """A drawing of these parts."""
+    """A drawing of these parts, on a ground of its own: a notebook may be dark."""
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" font-family="sans-serif" '
-            f'font-size="12">{"".join(parts)}</svg>')
+            f'font-size="12"><rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>')
 
 
 def text(x: float, y: float, words: str, anchor: str = "start") -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .schedules import CatchUp, Moment, Overlap, Queue, Schedule, Seconds
     from .store import Store
 
+STATUSES = ("queued", "running", "paused", "done", "failed", "cancelled", "stalled")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -60,9 +61,12 @@ class Workflows:
 
     def instances(self, workflow: Any = None, *, status: Optional[str] = None, after: Optional[str] = None,
                   limit: int = 0) -> list[tuple[str, str]]:
-        """``(id, status)`` of instances, in order of id."""
+        """``(id, status)`` of instances, in order of id: of this workflow, with this status, with an id behind ``after``, at
+        most ``limit``. ``status="failed"`` finds those whose exceptions nobody waited for."""
         from .registry import compiled_of
 
+        if status is not None and status not in STATUSES:
+            raise ValueError(f"status is one of {', '.join(STATUSES)}, not {status!r}")
         name = workflow if workflow is None or isinstance(workflow, str) else compiled_of(workflow).name
         return self._flows_().engine.list(status=status, name=name, after=after, limit=limit)
 

@@ -557,7 +557,8 @@ class Store(Workflows):
 
     def piece(self, id: str, pattern: Optional[Pattern] = None, *, space: str = "main", **arguments: Any) -> Piece:
         """Starts a piece under this id, or resumes it: its nodes run only if something that they read, or their code, has
-        changed. A cell as an argument is linked to. Without a pattern: as the store remembers it."""
+        changed. Arguments that are given are written, at each start; a cell is linked to. Those that are left out are as the
+        store has them, or the pattern's defaults. Without a pattern: as the store remembers it."""
         from .patterns import Piece
 
         if pattern is not None:
@@ -692,7 +693,8 @@ class Store(Workflows):
             part = cell[len(output):] if output and cell.startswith(output) else None
             if part is not None and (not part or part[0] in "#/"):
                 return Node(self, row["node"], row["name"])
-        raise _heddle.InputError(f"there is no node {cell!r}, and none that computes a cell of that name")
+        instance = "; of an instance of a workflow, store.handle(id).state() tells what it waits for" if "/" in cell else ""
+        raise _heddle.InputError(f"there is no node {cell!r}, and none that computes a cell of that name{instance}")
 
     def why(self, what: Any) -> Why:
         """What caused the last run of a computation or effect: the function, its name, its Node, or the cell that it

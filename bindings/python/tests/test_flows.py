@@ -824,6 +824,15 @@ def test_an_action_that_raises_an_exception_whose_text_cannot_be_made_fails_its_
     asyncio.run(main())
 
 
+def test_a_status_that_there_is_not_is_refused():
+    async def use():
+        async with heddle.open() as store:
+            with pytest.raises(ValueError, match="status is one of queued, .*, not 'runing'"):
+                store.instances(status="runing")
+
+    asyncio.run(use())
+
+
 def test_two_workflows_mean_one_function_by_a_name():
     """A workflow never calls the function of another module that happens to have the name of its own. A function that is
     defined again, as in a notebook, is the same one."""

@@ -409,6 +409,8 @@ def test_why_prints_a_tree(store, tmp_path):
     assert text.splitlines()[0] == "show"
     assert "  main/y: 2 -> 4, by double" in text and "    main/x: 1 -> 2, by this program" in text
     assert "clean" in str(store.why_not("double"))
+    with pytest.raises(heddle.InputError, match=r"there is no node 'W/1'.* store.handle\(id\).state\(\) tells"):
+        store.why_not("W/1")
     with pytest.raises(heddle.InputError):
         store.why("nobody")
     graph = store.graph()

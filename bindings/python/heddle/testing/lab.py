@@ -7,17 +7,19 @@ import difflib
 import sys
 import threading
 import time
-from typing import Any, Callable, Coroutine, Optional, TypeVar
+from typing import Any, Callable, Coroutine, Optional, ParamSpec, TypeVar
 
 from .. import registry
 from ..attempts import Attempt
 from ..flows import Handle
 from ..progress import leave, line_of
+from ..registry import Runs
 from ..running import Served
 from ..space import Starter
 from ..store import File, Store
 from ..version import is_async
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 CLOCK = 1767225600.0
@@ -162,11 +164,12 @@ class Lab:
         self.store._driver_().reset_quiet()
         return self._runner.run(awaitable)
 
-    def run(self, workflow: Any, *args: Any, **inputs: Any) -> Any:
+    def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
         """Starts an instance and waits for its result. RuntimeError: the instance waits for something, such as a
         signal, and nothing can happen any more."""
         self._check(workflow)
-        return self.wait(self._run(Starter(self.store), workflow, args, inputs))
+        result: T = self.wait(self._run(Starter(self.store), workflow, args, inputs))
+        return result
 
     async def _run(self, starter: Starter, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
         handle = starter._begin(workflow, args, inputs)
@@ -210,7 +213,7 @@ class Lab:
         return (f"nothing can happen any more, and {id} waits for the signal {signal!r} ({step.get('at', step['node'])}). Write "
                 f"`handle = lab.start(...)`, then `lab.wait({given}.signal({signal!r}, value))` and `lab.wait(handle.result())`.")
 
-    def start(self, workflow: Any, *args: Any, key: Optional[str] = None, **inputs: Any) -> Any:
+    def start(self, workflow: Callable[..., Runs[..., T]], *args: Any, key: Optional[str] = None, **inputs: Any) -> Handle[T]:
         """Starts an instance: its handle."""
         self._check(workflow)
         return self.wait(self.store.options(key=key).start(workflow, *args, **inputs))
