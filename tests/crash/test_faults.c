@@ -1,8 +1,10 @@
 /* test_faults.c -- a disk that fails: a clear error, an unharmed file, success once it is healed. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "lab.h"
@@ -92,6 +94,30 @@ static void a_full_disk_is_said_and_nothing_is_lost(void **state) {
     assert_int_equal(hd_close(rt), HD_OK);
     rt = open_store();
     assert_int_equal(list_length(rt), 3);
+    assert_int_equal(hd_close(rt), HD_OK);
+    assert_sound();
+}
+
+/* A commit waits for room. What the program asks the store for meanwhile is tried, and does not wait behind it. */
+static void a_call_does_not_wait_behind_commits_that_find_no_room(void **state) {
+    (void)state;
+    hd_runtime *rt = open_store();
+    int accepted = 0;
+    append_number(rt, 1, &accepted);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    lab_disk_fill(disk, 0);
+    append_number(rt, 2, &accepted);
+    assert_int_equal(hd_runtime_sync(rt), HD_FULL);
+    (void)alarm(60);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(hd_store_checkpoint(rt, NULL), HD_FULL);
+        assert_int_equal(hd_runtime_follow(rt, "main"), HD_OK);
+    }
+    (void)alarm(0);
+    lab_disk_heal(disk);
+    while (hd_runtime_sync(rt) == HD_FULL) {}
+    assert_int_equal(accepted, 2);
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
     assert_int_equal(hd_close(rt), HD_OK);
     assert_sound();
 }
@@ -270,6 +296,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, new_disk, free_disk)
     const struct CMUnitTest tests[] = {
         TEST(a_full_disk_is_said_and_nothing_is_lost),
+        TEST(a_call_does_not_wait_behind_commits_that_find_no_room),
         TEST(each_write_may_fail),
         TEST(each_sync_may_fail),
         TEST(each_read_may_fail),

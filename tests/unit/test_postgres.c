@@ -508,6 +508,68 @@ static void at_rest_a_document_is_folded_once(void **state) { fold_together(0); 
 
 static void under_load_a_document_is_folded_once(void **state) { fold_together(128 << 10); }
 
+/* ---- saying that a runtime lives */
+
+static _Atomic uint64_t passed_ns;
+
+static uint64_t passed(void *ctx) {
+    (void)ctx;
+    return UINT64_C(1000000000) + passed_ns;
+}
+
+/* Time passes with work. */
+static void *allocate_slowly(void *block, size_t old_size, size_t size, void *ctx) {
+    passed_ns += 200000;
+    return hd_env_system().alloc(block, old_size, size, ctx);
+}
+
+static hd_runtime *open_with_tail(const char *name, const hd_env *env) {
+    hd_options options = { .env = env };
+    hd_error error = { 0 };
+    hd_runtime *rt;
+    if (hd_open(name, &options, &rt, &error)) fail_msg("%s", error.message);
+    for (int round = 0; round < ROUNDS * 5; round++) {
+        write_documents(rt, 0, round);
+        if (round % 10 == 9) assert_int_equal(hd_runtime_sync(rt), HD_OK); /* a row of the log */
+    }
+    assert_int_equal(rt->r.authority->ops->stay(rt->r.authority), HD_OK);
+    return rt;
+}
+
+/* A checkpoint that the program asks for may take longer than a runtime counts as alive without saying so. */
+static void a_runtime_says_that_it_lives_during_a_long_checkpoint(void **state) {
+    lab_store_place where;
+    hd_env env = hd_env_system();
+    if (!getenv("HD_POSTGRES")) skip();
+    setenv("HD_STORE", "postgres", 1);
+    lab_place_make(&where);
+    env.monotonic_ns = passed;
+    env.alloc = allocate_slowly;
+    hd_runtime *rt = open_with_tail(where.name, &env);
+    uint64_t before = passed_ns;
+    assert_int_equal(hd_store_checkpoint(rt, NULL), HD_OK);
+    assert_true(passed_ns - before > UINT64_C(3000000000));
+    assert_true(rt->r.authority->ops->present_until(rt->r.authority) > passed(NULL));
+    assert_int_equal(hd_close(rt), HD_OK);
+    lab_place_remove(&where);
+}
+
+/* It says so once a second, which keeps it from folding at rest no more than anything else does. */
+static void a_runtime_that_says_that_it_lives_folds_at_rest(void **state) {
+    lab_store_place where;
+    hd_env env = hd_env_system();
+    if (!getenv("HD_POSTGRES")) skip();
+    setenv("HD_STORE", "postgres", 1);
+    lab_place_make(&where);
+    hd_runtime *rt = open_with_tail(where.name, &env);
+    for (int ms = 0; !log_authority_folds(rt->r.authority).things; ms += 10) {
+        assert_true(ms < LONG_MS / 6);
+        (void)poll(NULL, 0, 10);
+    }
+    assert_int_equal(hd_close(rt), HD_OK);
+    lab_place_remove(&where);
+}
+
 /* ---- memory */
 
 /* What a program does with a store, as far as its memory goes. */
@@ -576,6 +638,8 @@ int main(void) {
         cmocka_unit_test(a_statement_that_fails_at_first_can_be_sent_again),
         cmocka_unit_test(at_rest_a_document_is_folded_once),
         cmocka_unit_test(under_load_a_document_is_folded_once),
+        cmocka_unit_test(a_runtime_says_that_it_lives_during_a_long_checkpoint),
+        cmocka_unit_test(a_runtime_that_says_that_it_lives_folds_at_rest),
         cmocka_unit_test(answers_are_told_at_once),
         cmocka_unit_test(the_last_row_is_told_when_a_runtime_closes),
         cmocka_unit_test(a_runtime_does_not_look_for_its_own_rows),

@@ -15,6 +15,7 @@
 #include "store/log/encode.h"
 #include "store/log/list.h"
 #include "store/log/memo_read.h"
+#include "store/log/presence.h"
 #include "store/log/wake.h"
 #include "store/log/writer.h"
 #include <errno.h>
@@ -245,7 +246,7 @@ static bool is_behind(const log_authority *s) {
 /* Until when a look is not needed that would be made only because a notification may be lost: the writer's beats look
  * for rows, too, and until then they are known to come. */
 static uint64_t net_until(const log_authority *s) {
-    return s->writer && s->look_is_net ? writer_present_until(s->writer) : 0;
+    return s->writer && s->look_is_net ? presence_until(s->writer) : 0;
 }
 
 /* Whether a notification was for a row that we have not read. Rows up to the position have been read, many of them with
@@ -468,25 +469,25 @@ static hd_status log_stay(authority *a) {
     log_authority *s = self(a);
     assert(a->remote);
     if (!s->writer) return HD_READ_ONLY;
-    uint64_t until = writer_present_until(s->writer);
+    uint64_t until = presence_until(s->writer);
     if (until) return until > env_now_ns(&s->env) ? HD_OK : HD_BUSY; /* beats go on by themselves */
     client_release(&s->client);
     return writer_do(s->writer, COMMAND_STAY, &a->replica->error);
 }
 
 static uint64_t log_present_until(authority *a) {
-    return self(a)->writer ? writer_present_until(self(a)->writer) : 0;
+    return self(a)->writer ? presence_until(self(a)->writer) : 0;
 }
 
 static hd_status log_lasts(authority *a, const char *session, uint32_t *ms) {
     log_authority *s = self(a);
     log_store *store = s->client.store;
     uint64_t now = env_now_ns(&s->env);
-    uint64_t until = s->writer ? writer_lives_until(s->writer, session) : 0;
+    uint64_t until = s->writer ? presence_of(s->writer, session) : 0;
     if (until > now) return *ms = (uint32_t)((until - now) / 1000000) + 1, HD_OK;
     hd_status status = store->ops->lasts(store, session, ms);
     if (!status && s->writer)
-        writer_note_life(s->writer, session, *ms ? now + *ms * UINT64_C(1000000) : 0);
+        presence_note(s->writer, session, *ms ? now + *ms * UINT64_C(1000000) : 0);
     return status;
 }
 

@@ -136,6 +136,7 @@ typedef struct writer {
     uint32_t attempts; /* failures in a row */
     uint32_t races;    /* groups in a row before which another writer appended its row */
     uint32_t courtesy; /* groups for which we still step aside for others */
+    int rested_ms;     /* for so long the thread has slept, with a tail that is worth folding */
 #ifndef NDEBUG
     uint32_t checks; /* groups so far: decides which of them are followed by a check */
 #endif

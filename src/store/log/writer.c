@@ -13,6 +13,7 @@
 
 #include "base/poller.h"
 #include "store/log/checkpoint.h"
+#include "store/log/presence.h"
 #include "store/log/prune.h"
 #include <errno.h>
 #include <string.h>
@@ -27,11 +28,6 @@ enum {
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
     PATIENCE = 3,         /* failures in a row before the runtime is told of them */
-    STAY_MS = 2600,       /* after a beat other runtimes take ours for alive so long */
-    STAY_SURE_MS = 2300,  /* and our runtime relies on that so long */
-    BEAT_MS = 1000,       /* from a beat to the next */
-    BEAT_AGAIN_MS = 100,  /* from a beat that failed to the next */
-    PULSE_MS = 10000,     /* beats ask for a session so long after our runtime has named it */
     RACES = 100,          /* races lost to other writers in a row that do not count as a failure */
     COURTESY = 8 /* groups after which the writer pauses, once it has met rows of another process */
 };
@@ -156,16 +152,22 @@ static void make_way(const writer *w) {
     if (!w->store->stepped) (void)poll(NULL, 0, 1);
 }
 
+/* All the work of a caller that waits may take longer than a beat lasts. */
+static void between_slices(writer *w) {
+    make_way(w);
+    presence_beat_if_due(w);
+}
+
 /* The whole checkpoint, for a caller that waits. `full`: large documents and their patches become one text, too. */
 static hd_status checkpoint(writer *w, bool full) {
     hd_status status;
     bool more = full;
     int64_t after = 0;
     w->fold_to = UINT64_MAX;
-    while (!(status = fold_on(w)) && w->fold_to) make_way(w);
+    while (!(status = fold_on(w)) && w->fold_to) between_slices(w);
     while (!status && more) {
         status = writer_unpatch(w, &after, &more);
-        if (more) make_way(w);
+        if (more) between_slices(w);
     }
     do_store_work(w);
     return status;
@@ -177,7 +179,7 @@ static hd_status prune_on(writer *w) {
     hd_status status = HD_OK;
     while (!status && w->prune_to) {
         status = prune_slice(w);
-        if (w->prune_to) make_way(w);
+        if (w->prune_to) between_slices(w);
     }
     do_store_work(w);
     return status;
@@ -237,6 +239,7 @@ static hd_status work_once(writer *w) {
     w->attempts = 0;
     w->races = 0;
     w->waiting = 0;
+    w->rested_ms = 0;
     if (o->before != before) w->courtesy = COURTESY;
 #ifndef NDEBUG
     check_sometimes(w);
@@ -276,76 +279,6 @@ static void work_off(writer *w) {
     keep_house(w);
 }
 
-/* ---- Saying that we live, and hearing who does ------------------------------------------------ */
-
-static pulse *find_pulse(writer *w, const char *session) {
-    for (uint32_t i = 0; i < w->pulse_count; i++)
-        if (!strcmp(w->pulses[i].session, session)) return &w->pulses[i];
-    return NULL;
-}
-
-/* Those that our runtime still wants to know of. */
-static uint32_t take_pulses(writer *w, uint64_t now, log_life others[LOG_LIVES]) {
-    pthread_mutex_lock(&w->lock);
-    for (uint32_t i = w->pulse_count; i-- > 0;)
-        if (now > w->pulses[i].asked_ns + PULSE_MS * UINT64_C(1000000))
-            w->pulses[i] = w->pulses[--w->pulse_count];
-    uint32_t count = w->pulse_count;
-    for (uint32_t i = 0; i < count; i++) {
-        others[i].ms = 0;
-        memcpy(others[i].session, w->pulses[i].session, sizeof others[i].session);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return count;
-}
-
-/* True: there are rows that the runtime has not seen. `now` is from before the statement was sent: the database's
- * times begin later than ours, and end later. */
-static bool post_beat(writer *w, uint64_t now, const log_life *others, uint32_t count,
-                      uint64_t row) {
-    pthread_mutex_lock(&w->lock);
-    w->present_ns = now + STAY_SURE_MS * UINT64_C(1000000);
-    w->heard = row;
-    for (uint32_t i = 0; i < count; i++) {
-        pulse *p = find_pulse(w, others[i].session);
-        if (p && others[i].ms) p->until_ns = now + others[i].ms * UINT64_C(1000000);
-    }
-    bool news = row > w->seen;
-    pthread_mutex_unlock(&w->lock);
-    return news;
-}
-
-/* One statement says that we live, asks who else does, and looks for rows. */
-static hd_status beat(writer *w) {
-    log_life others[LOG_LIVES];
-    uint64_t now = env_now_ns(&w->env), row = 0;
-    assert(w->store->ops->beat); /* only a remote authority asks for it */
-    uint32_t count = take_pulses(w, now, others);
-    hd_status status = w->store->ops->beat(w->store, w->session_text, STAY_MS, others, count, &row);
-    w->beat_ns = now + (status ? BEAT_AGAIN_MS : BEAT_MS) * UINT64_C(1000000);
-    if (status) return status;
-    w->staying = true;
-    if (post_beat(w, now, others, count, row)) bell_ring(w->notify_fd);
-    return HD_OK;
-}
-
-static void beat_if_due(writer *w) {
-    if (w->staying && env_now_ns(&w->env) >= w->beat_ns) (void)beat(w);
-}
-
-static int beat_in_ms(const writer *w) {
-    if (!w->staying) return -1;
-    uint64_t now = env_now_ns(&w->env);
-    return now >= w->beat_ns ? 0 : (int)((w->beat_ns - now) / 1000000) + 1;
-}
-
-static void leave(writer *w) {
-    if (!w->staying) return;
-    hd_status status = writer_begin_soft(w);
-    if (!status) status = w->store->ops->leave(w->store, w->session_text);
-    (void)writer_end(w, status);
-}
-
 /* ---- Commands -------------------------------------------------------------------------------- */
 
 /* How long a command waits for another process that folds or prunes. That process holds the lock for one slice at a
@@ -367,7 +300,7 @@ static hd_status patiently(writer *w, hd_status (*work)(writer *w)) {
     hd_status status = work(w);
     while (status == HD_BUSY && !w->store->stepped && env_now_ns(&w->env) < end) {
         (void)poll(NULL, 0, COMMAND_AGAIN_MS);
-        beat_if_due(w);
+        presence_beat_if_due(w);
         status = work(w);
     }
     return status;
@@ -385,7 +318,7 @@ static hd_status carry_out(writer *w, writer_command command) {
         return status;
     }
     case COMMAND_REGISTER: return writer_register(w);
-    case COMMAND_STAY: return beat(w);
+    case COMMAND_STAY: return presence_beat(w);
     default: return HD_OK;
     }
 }
@@ -435,16 +368,21 @@ static uint64_t end_rest(writer *w) {
 /* The first of two times in ms, of which -1 is none. */
 static int sooner(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
 
-/* Sleeps until there is something to do; folds the tail when there has been nothing for a while. */
+/* Sleeps until there is something to do; folds the tail when nothing but beats has come for a while. */
 static void rest(writer *w) {
     bool worth = w->tail.bytes >= TAIL_IDLE && !w->fold_is_blocked;
     uint64_t turns = w->turns;
-    int work_ms = work_in_ms(w), other_ms = sooner(work_ms, beat_in_ms(w));
+    int work_ms = work_in_ms(w), idle_ms = worth ? IDLE_MS - w->rested_ms : -1;
+    int ms = sooner(sooner(work_ms, presence_beat_in_ms(w)), idle_ms);
     begin_rest(w, worth, work_ms >= 0);
-    bool woken = sleep_on(w->wake_fd, sooner(other_ms, worth ? IDLE_MS : -1));
-    bool idle = end_rest(w) == turns && (other_ms < 0 || other_ms > IDLE_MS);
+    bool woken = sleep_on(w->wake_fd, ms);
+    bool alone = end_rest(w) == turns && !woken;
+    w->rested_ms = worth && alone ? w->rested_ms + ms : 0;
     if (work_ms >= 0 && !woken) w->store->ops->work(w->store);
-    if (worth && idle && !woken) w->fold_to = w->row;
+    if (w->rested_ms >= IDLE_MS) {
+        w->fold_to = w->row;
+        w->rested_ms = 0;
+    }
     if (!is_queued(w)) keep_house(w);
 }
 
@@ -476,11 +414,12 @@ static void close_log(writer *w) {
     do_store_work(w);
 }
 
-/* Does the next thing that there is to do. False: there is none, or the writer is to stop. */
+/* Does the next thing that there is to do. False: there is none, or the writer is to stop. Commits that cannot be stored
+ * now keep no command waiting, since the runtime waits for that: it is tried, and may fail for the same reason. */
 static bool work_step(writer *w, bool *stop) {
     writer_command command = take_work(w, stop);
-    beat_if_due(w);
-    if (w->todo && !(*stop && w->attempts)) work_off(w);
+    presence_beat_if_due(w);
+    if (w->todo && !(w->attempts && (*stop || command))) work_off(w);
     else if (command) do_command(w, command);
     else if (*stop) return false;
     else if (w->fold_to || w->prune_to) keep_house(w);
@@ -503,7 +442,7 @@ static void *writer_main(void *argument) {
     if (work_in_ms(w) >= 0) w->store->ops->work(w->store);
     if (!w->todo) close_log(w);
     writer_unregister(w);
-    leave(w);
+    presence_end(w);
     return NULL;
 }
 
@@ -722,43 +661,6 @@ void writer_report(writer *w, uint64_t seen) {
 }
 
 void writer_leave(writer *w) { atomic_store(&w->store->leaving, true); }
-
-uint64_t writer_present_until(writer *w) {
-    pthread_mutex_lock(&w->lock);
-    uint64_t until = w->present_ns;
-    pthread_mutex_unlock(&w->lock);
-    return until;
-}
-
-uint64_t writer_lives_until(writer *w, const char *session) {
-    pthread_mutex_lock(&w->lock);
-    pulse *p = find_pulse(w, session);
-    uint64_t until = p ? p->until_ns : 0;
-    if (p) p->asked_ns = env_now_ns(&w->env);
-    pthread_mutex_unlock(&w->lock);
-    return until;
-}
-
-/* The entry of the session, or a new one. If all are in use, the new one replaces the session that our runtime has not
- * asked for for the longest time. */
-static pulse *place_pulse(writer *w, const char *session) {
-    pulse *p = find_pulse(w, session);
-    if (p) return p;
-    if (w->pulse_count < LOG_LIVES) return &w->pulses[w->pulse_count++];
-    p = &w->pulses[0];
-    for (uint32_t i = 1; i < LOG_LIVES; i++)
-        if (w->pulses[i].asked_ns < p->asked_ns) p = &w->pulses[i];
-    return p;
-}
-
-void writer_note_life(writer *w, const char *session, uint64_t until_ns) {
-    assert(strlen(session) < sizeof w->pulses[0].session);
-    pthread_mutex_lock(&w->lock);
-    pulse *p = place_pulse(w, session);
-    *p = (pulse){ .until_ns = until_ns, .asked_ns = env_now_ns(&w->env) };
-    memcpy(p->session, session, strlen(session));
-    pthread_mutex_unlock(&w->lock);
-}
 
 fold_counts writer_folds(writer *w) {
     pthread_mutex_lock(&w->lock);

@@ -53,11 +53,4 @@ fold_counts writer_folds(writer *w);
 /* Carries a command out and waits for it. */
 hd_status writer_do(writer *w, writer_command command, hd_error *error);
 
-/* Until when others can see that we live, on our own clock; 0: we have not begun to say so (COMMAND_STAY). */
-uint64_t writer_present_until(writer *w);
-/* Until when another session lives, on our clock, as the last beat has told; 0: it was not noted. Sessions that are
- * noted are asked for by each beat, as long as they are asked for here. */
-uint64_t writer_lives_until(writer *w, const char *session);
-void writer_note_life(writer *w, const char *session, uint64_t until_ns);
-
 #endif
