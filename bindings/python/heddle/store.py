@@ -94,6 +94,14 @@ class Transaction:
                                   "Do not await inside `with store.transaction()`")
 
 
+def _shown(file: Optional[str]) -> str:
+    """Of an address host and database, as user and parameters may have a password."""
+    if file is None:
+        return "memory"
+    scheme, mark, rest = file.partition("://")
+    return scheme + mark + rest.partition("?")[0].rpartition("@")[2] if mark else file
+
+
 def _check_function(fn: Any, what: str) -> None:
     """TypeError: what was given cannot be called."""
     if not callable(fn):
@@ -329,8 +337,7 @@ class Store(Workflows):
         self.close()
 
     def __repr__(self) -> str:
-        where = self.file or "memory"
-        return f"<store {where}{' (closed)' if self.closed else ''}>"
+        return f"<store {_shown(self.file)}{' (closed)' if self.closed else ''}>"
 
     def _driver_(self) -> Driver:
         if self._driver is None:

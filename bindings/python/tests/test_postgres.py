@@ -23,6 +23,15 @@ def address():
     return f"{SERVER}{'&' if '?' in SERVER else '?'}schema=p{uuid.uuid4().hex[:12]}"
 
 
+def test_no_password_is_shown(address):
+    for url in (address + "&password=s3cret", address.replace("postgresql://postgres@", "postgresql://postgres:s3cret@", 1)):
+        assert "s3cret" in url
+        with heddle.open(url, worker=False) as store:
+            assert "s3cret" not in f"{store!r} {store} {store.space('north')!r} {store.cell('main/x')!r}"
+            assert repr(store).startswith("<store postgresql://")
+        assert "s3cret" not in repr(store)
+
+
 @action
 async def double(x: int) -> int:
     return x * 2
