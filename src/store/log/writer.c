@@ -79,8 +79,10 @@ static void post_outcome(writer *w, outcome *o) {
 }
 
 /* Logs a failure that lasts: once, until an attempt succeeds. */
+/* Told after PATIENCE failures, and again if another kind of failure takes its place: a server that was away may come
+ * back set back to a backup, behind which nothing can be appended. Only this thread writes `trouble`. */
 static void post_trouble(writer *w, hd_status status) {
-    if (w->attempts != PATIENCE) return;
+    if (w->attempts < PATIENCE || w->trouble == status) return;
     hd_error error;
     log_store_failure(w->store, status, "writing", &error);
     env_log(&w->env, HD_LOG_ERROR, "%s (%s); trying on", error.message, hd_status_name(status));

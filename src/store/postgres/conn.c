@@ -112,18 +112,22 @@ static bool is_of_option(const char *line) {
     return !strncmp(line, "invalid ", 8) || !strncmp(line, "could not match ", 16);
 }
 
-/* The address asks for TLS, and the server has none. Only libpq's English words are known: in another language the
- * attempt counts as one that may succeed later. */
-static bool is_of_tls(const char *line, const char *end) {
-    static const char words[] = "server does not support SSL";
-    return memmem(line, (size_t)(end - line), words, sizeof words - 1) != NULL;
+/* What libpq itself refuses: the address asks for TLS, and the server has none, or not the certificate that is asked
+ * for; or there is no password. Only libpq's English words are known: in another language the attempt counts as one
+ * that may succeed later. */
+static bool is_for_good(const char *line, const char *end) {
+    static const char *const words[] = { "server does not support SSL", "no password supplied",
+                                         "root certificate file", "server certificate for" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memmem(line, (size_t)(end - line), words[i], strlen(words[i]))) return true;
+    return false;
 }
 
 static hd_status status_of_line(const char *line, const char *end, const char *state) {
-    return state                  ? status_of_refusal(state)
-           : is_of_option(line)   ? HD_USAGE
-           : is_of_tls(line, end) ? HD_REJECTED
-                                  : HD_OK;
+    return state                    ? status_of_refusal(state)
+           : is_of_option(line)     ? HD_USAGE
+           : is_for_good(line, end) ? HD_REJECTED
+                                    : HD_OK;
 }
 
 /* An attempt to connect has failed. libpq tells its SQLSTATE in the text of its error message only, and only if the

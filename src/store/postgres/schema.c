@@ -16,7 +16,7 @@ enum { MAKE_TRIES = 3 };
 typedef struct look {
     long tables; /* and views */
     bool has_meta;
-    bool standby, utf8, may_use, may_read, may_write;
+    bool standby, read_only, utf8, may_use, may_read, may_write;
     long mark, format; /* 0: none */
 } look;
 
@@ -42,6 +42,7 @@ static hd_status look_at(conn *c, look *out) {
            " where " OURS " and k.relkind in ('r', 'v', 'm', 'p', 'f')),"
            " to_regclass('meta') is not null,"
            " pg_is_in_recovery(), getdatabaseencoding() = 'UTF8',"
+           " current_setting('default_transaction_read_only') = 'on',"
            " (select coalesce(bool_and(has_schema_privilege(n.oid, 'usage')), true)"
            "  from pg_namespace n where " OURS ")");
     if (!r) return c->failure;
@@ -49,7 +50,8 @@ static hd_status look_at(conn *c, look *out) {
     out->has_meta = yes_at(c, r, 1);
     out->standby = yes_at(c, r, 2);
     out->utf8 = yes_at(c, r, 3);
-    out->may_use = yes_at(c, r, 4);
+    out->read_only = yes_at(c, r, 4);
+    out->may_use = yes_at(c, r, 5);
     c->pq.PQclear(r);
     return HD_OK;
 }
@@ -109,6 +111,15 @@ static hd_status refuse_right(const conn *c, const char *what, hd_error *error) 
 
 static hd_status judge(const conn *c, const look *seen, bool writes, hd_error *error) {
     if (!seen->utf8) return refuse(c, HD_NOT_HEDDLE, "the database's encoding must be UTF8", error);
+    if (writes && seen->standby)
+        return refuse(c, HD_READ_ONLY, "the server is a read-only standby: name the primary",
+                      error);
+    if (writes && seen->read_only)
+        return refuse(
+            c, HD_READ_ONLY,
+            "its transactions only read: default_transaction_read_only is on, for the user,"
+            " the database or the server",
+            error);
     if (!seen->tables)
         return refuse(c, HD_NOT_FOUND, "there is no store here: make it with `heddle db init URL`",
                       error);
@@ -121,9 +132,6 @@ static hd_status judge(const conn *c, const look *seen, bool writes, hd_error *e
             error);
     if (seen->format > PG_FORMAT)
         return refuse(c, HD_NEWER, "written by a newer version of heddle: upgrade heddle", error);
-    if (writes && seen->standby)
-        return refuse(c, HD_READ_ONLY, "the server is a read-only standby: name the primary",
-                      error);
     return writes && !seen->may_write ? refuse_right(c, "write its tables", error) : HD_OK;
 }
 
@@ -134,13 +142,16 @@ static hd_status look_whole(conn *c, look *seen) {
     return !status && seen->has_meta ? look_inside(c, seen) : status;
 }
 
+static bool is_makeable(const look *seen) {
+    return !seen->tables && seen->utf8 && !seen->standby && !seen->read_only;
+}
+
 hd_status pg_schema_check(conn *c, bool create, bool writes, hd_error *error) {
     look seen;
     assert(c->c && c->mode == CONN_FREE && !c->queued && !c->syncs);
     c->pq.PQexitPipelineMode(c->c);
     hd_status status = look_whole(c, &seen), made = HD_OK;
-    for (int i = 0;
-         i < MAKE_TRIES && !status && create && !seen.tables && seen.utf8 && !seen.standby; i++) {
+    for (int i = 0; i < MAKE_TRIES && !status && create && is_makeable(&seen); i++) {
         made = make(c);
         status = look_whole(c, &seen);
     }

@@ -29,7 +29,8 @@ static bool has_password(const char *name) {
 bool url_is_misspelt(const char *name) {
     if (url_is_one(name)) return false;
     bool postgres = strncasecmp(name, "postgres", strlen("postgres")) == 0;
-    return strstr(name, "://") || (postgres && strstr(name, ":/")) || has_password(name);
+    const char *colon = postgres ? strchr(name, ':') : NULL;
+    return strstr(name, "://") || (colon && strpbrk(colon, "/@")) || has_password(name);
 }
 
 /* A part of the address. */
