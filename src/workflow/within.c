@@ -16,7 +16,8 @@ struct within {
     hd_pool *pool;
     uint64_t commit; /* engine.commits_begun of the last one that was made here */
     char instance[HD_INSTANCE_ID_SIZE];
-    char step[HD_INSTANCE_ID_SIZE + 32]; /* the step that it completes */
+    char step[HD_INSTANCE_ID_SIZE + 32];    /* the step that it completes */
+    char author[HD_INSTANCE_ID_SIZE + 204]; /* "instance#node", as the log has it */
     /* Instances that it has started: the listener does not hear of our own commits. References. */
     VEC(place_id) starts;
 };
@@ -144,6 +145,8 @@ static void finish(hd_engine *e, hd_tx *tx, const task_view *t, hd_value result)
     struct within *self = e->within;
     snprintf(self->instance, sizeof self->instance, "%s", t->instance);
     snprintf(self->step, sizeof self->step, "%s", t->id);
+    snprintf(self->author, sizeof self->author, "%s#%s", t->instance, t->node);
+    tx->stamp.action = self->author;
     assert(!e->waits && !(tx->flags & TX_LENT));
     /* Before the action ran everything was stored, so an earlier loss has spoiled nothing. Instances that have changed
      * since are those that the action's function has started or rerun: they are stored in the same commit. */

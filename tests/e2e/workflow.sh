@@ -404,6 +404,7 @@ flow start d.db told --key a >/dev/null
 check "the workflows that it runs wait for cells" holds until_true says "runs  *heddle.wait" show d.db told/a
 "$heddle" set d.db main/limit true
 check "and go on" gives 0 1 workflow await d.db told/a --timeout 20 --quiet
+check "log: which step it was" holds sh -c '"$0" log d.db main | grep -q "event by session ........, told/a#post$"' "$heddle"
 check "and send events" holds sh -c '"$0" events d.db --waiting --json | grep -q "\"stream\":\"main/told\""' "$heddle"
 flow register d.db "$irs/either.json" >/dev/null
 flow start d.db either '{"n": 3}' --key a >/dev/null
