@@ -63,6 +63,8 @@ def package_files() -> dict[str, bytes]:
 
 
 def make_extension() -> None:
+    if not (ROOT / "include/heddle.h").exists():
+        raise SystemExit(f"{HERE} is no folder of a clone of heddle: the library, which is compiled, is not at {ROOT}")
     subprocess.run(["make", "-C", str(ROOT), "python", f"PYTHON3={sys.executable}"], check=True)
 
 

@@ -54,7 +54,8 @@ hd_cell hd_build_use(hd_build *b, const char *name, const char *pattern_name,
     const pattern *what = pattern_name ? patterns_find(b->all, pattern_name) : NULL;
     if (!what)
         return hd_build_fail(b, HD_NOT_FOUND,
-                             "there is no pattern \"%s\": hd_pattern_register comes first",
+                             "there is no pattern \"%s\": register it first (hd_pattern_register, "
+                             "in Python store.use)",
                              pattern_name ? pattern_name : "");
     if (!name_is_plain(name))
         return hd_build_fail(b, HD_USAGE, "\"%.80s\" is not a valid name", name ? name : "");

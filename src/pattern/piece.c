@@ -241,7 +241,8 @@ static hd_status find_pattern(const patterns *all, const char *name, const patte
     *out = name ? patterns_find(all, name) : NULL;
     if (*out) return HD_OK;
     return runtime_fail(all->rt, HD_NOT_FOUND,
-                        "there is no pattern \"%s\": hd_pattern_register comes first",
+                        "there is no pattern \"%s\": register it first (hd_pattern_register, "
+                        "in Python store.use)",
                         name ? name : "");
 }
 

@@ -152,7 +152,7 @@ bool tx_commit_now(hd_tx *tx, hd_status *status) {
 SELDOM static hd_status refuse(hd_runtime *rt) {
     if (rt->closing) return runtime_fail(rt, HD_CLOSED, "the runtime is closing");
     return runtime_fail(rt, HD_USAGE,
-                        rt->in_run ? "inside a run use the run's own transaction"
+                        rt->in_run ? "a run has its own transaction: read and write in that"
                                    : "a transaction is open on this runtime already");
 }
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 from html import escape
 from typing import Iterable, Sequence
 
@@ -23,8 +24,11 @@ def svg(width: float, height: float, parts: Sequence[str]) -> str:
             f'font-size="12"><rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>')
 
 
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
 def text(x: float, y: float, words: str, anchor: str = "start") -> str:
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(_NOT_IN_XML.sub("?", words))}</text>'
 
 
 def box(x: float, y: float, width: float, words: str, fill: str = "#fff") -> str:

@@ -240,6 +240,8 @@ static PyObject *cell_name(PyObject *object, void *unused) {
 static PyObject *cell_repr(PyObject *object) {
     cell_object *self = (cell_object *)object;
     if (!self->owner->rt) return PyUnicode_FromString("<cell of a closed store>");
+    if (!runtime_is_here(self->owner))
+        return PyUnicode_FromString("<cell of another thread's store>");
     PyObject *name = cell_name(object, NULL);
     PyObject *out = name ? PyUnicode_FromFormat("<cell %U>", name) : NULL;
     Py_XDECREF(name);
@@ -347,7 +349,10 @@ static PyObject *cell_set_kind(PyObject *object, PyObject *kind) {
     cell_object *self = (cell_object *)object;
     const char *name = name_from(kind);
     if (!name || !runtime_usable(self->owner)) return NULL;
-    if (!self->owner->tx) return raise_error(self->owner->st, HD_USAGE, NULL);
+    if (!self->owner->tx) {
+        hd_error error = { .status = HD_USAGE, .message = "set_kind belongs to a transaction" };
+        return raise_error(self->owner->st, HD_USAGE, &error);
+    }
     return none_or_raise(self->owner, hd_tx_set_kind(self->owner->tx, self->cell, name));
 }
 

@@ -192,7 +192,11 @@ PyObject *runtime_mint(PyObject *object, PyObject *unused) {
     char id[HD_ID_SIZE];
     (void)unused;
     if (!runtime_usable(self)) return NULL;
-    hd_status status = self->tx ? hd_tx_mint(self->tx, id) : HD_USAGE;
+    if (!self->tx) {
+        hd_error error = { .status = HD_USAGE, .message = "ids are minted by handlers" };
+        return raise_error(self->st, HD_USAGE, &error);
+    }
+    hd_status status = hd_tx_mint(self->tx, id);
     return status ? raise_status(self, status, NULL) : PyUnicode_FromString(id);
 }
 

@@ -489,7 +489,8 @@ static PyMethodDef methods[] = {
       "`build` as in map." },
     { "gather", build_gather, METH_VARARGS,
       "gather($self, name, list, /)\n--\n\n"
-      "The values that the links of a list lead to; of groups, {group: [value, ...]}." },
+      "The values that the links of a list lead to; of a map over groups, {group: value}. Links\n"
+      "inside of a value, such as those of `group`, stay links." },
     { "fold", build_fold, METH_VARARGS,
       "fold($self, name, list, how, key=None, /)\n--\n\n"
       "One value for all elements: how is \"sum\", \"count\", \"minimum\", \"maximum\" or a "

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import datetime
 import functools
 import gc
 import os
@@ -416,6 +417,12 @@ def test_a_lab_may_be_used_in_an_async_test():
             return await asyncio.gather(*(lab.store.run(flow) for _ in range(3)))
 
     assert asyncio.run(main()) == [7, 7, 7]
+
+
+def test_the_clock_is_moved_by_a_timedelta(heddle_lab):
+    before = heddle_lab.now
+    heddle_lab.advance(datetime.timedelta(hours=1))
+    assert heddle_lab.now == before + 3600
 
 
 def test_a_lab_in_an_async_test_says_what_to_await(heddle_lab):

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import xml.dom.minidom
 
 import pytest
 
@@ -302,3 +303,12 @@ def test_the_command_explains_as_the_package_does_and_knows_the_steps_of_helpers
     assert [line[0] for line in shown if line[1:2] == ["checked"]] == ["done"]
     at = next(i for i, line in enumerate(shown) if line[1:2] == ["checked"])
     assert shown[at + 1][:2] == ["done", "weigh"]
+
+
+def test_a_drawing_of_any_name_is_well_formed():
+    with heddle.open() as store:
+        cell = store.cell("main/x")
+        for name in ("a\x1bb", "<&>\"'", "\ufffe", "\U0001f600"):
+            cell.sink(lambda value: None, name=name)
+        drawn = xml.dom.minidom.parseString(store.graph()._repr_svg_())
+        assert [text.firstChild.data for text in drawn.getElementsByTagName("text")] == ["a?b", "<&>\"'", "?", "\U0001f600"]

@@ -42,6 +42,14 @@ def test_a_cell_is_read_by_calling_it(store):
     assert not cell.exists()
 
 
+def test_every_thread_can_print_a_cell(store):
+    cell, said = store.cell("main/x"), []
+    thread = threading.Thread(target=lambda: said.append(repr(cell)))
+    thread.start()
+    thread.join()
+    assert said == ["<cell of another thread's store>"] and repr(cell) == "<cell main/x>"
+
+
 def test_a_name_with_a_nul_is_no_other_name(store):
     cell = store.cell("main/x")
     cell.set({"a": 1, "a\0b": 2})

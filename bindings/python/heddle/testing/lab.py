@@ -15,6 +15,7 @@ from ..flows import Handle
 from ..progress import leave, line_of
 from ..registry import Runs
 from ..running import Served
+from ..schedules import Seconds, seconds as in_seconds
 from ..space import Starter
 from ..store import File, Store
 from ..version import is_async
@@ -220,17 +221,18 @@ class Lab:
 
     # ---- Time
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: Seconds) -> None:
         """Moves the clock, and stops at each time in between that something waits for. When it returns, all that was due by
         then has begun, and has run until nothing more can happen at that time. It waits for actions that run, but not longer
         than 0.2 seconds of real time in which none begins or ends; so it also lets the timeout of an action come that does
         not end. In an async test, where the loop runs already, it moves the clock at once and runs what needs no action."""
+        number = in_seconds(seconds)
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            self.wait(self._advance(seconds))
+            self.wait(self._advance(number))
         else:
-            self.store._runtime.advance(seconds)
+            self.store._runtime.advance(number)
             self.store._runtime.settle()
 
     async def _advance(self, seconds: float) -> None:
