@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, ParamSpec, Sequence, TypeVar
 
+from ._heddle import UsageError
+
 if TYPE_CHECKING:
     from datetime import timedelta
 
@@ -22,6 +24,10 @@ class Workflows:
     """What a store and a space of it have in common."""
 
     def _flows_(self, serves: bool = True) -> Flows:
+        raise NotImplementedError
+
+    def _opened_(self) -> Optional[Flows]:
+        """If a workflow of the space was asked for already."""
         raise NotImplementedError
 
     @property
@@ -52,6 +58,11 @@ class Workflows:
     async def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
         """Starts an instance and waits for its result; raises what the workflow raises."""
         return await Starter(self).run(workflow, *args, **inputs)
+
+    def start_within(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:
+        """In a handler, an effect or a transaction: starts an instance if that commits, and only then. Not awaited. The
+        program registers the workflow before: ``store.register(Checkout)``."""
+        return Starter(self).start_within(workflow, *args, **inputs)
 
     def handle(self, id: str) -> Handle[Any]:
         """The instance of this id, "name/key"."""
@@ -137,6 +148,9 @@ class Space(Workflows):
             self._flows = Flows(self.store, self.name, self.store._observer, serves, queues, keep, shards)
         return self._flows
 
+    def _opened_(self) -> Optional[Flows]:
+        return self._flows
+
     def __repr__(self) -> str:
         return f"<space {self.name} of {self.store!r}>"
 
@@ -153,6 +167,20 @@ class Starter:
         handle = self._begin(workflow, args, inputs)
         await handle._flows.stored()
         return handle
+
+    def start_within(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> Handle[T]:
+        """In a handler, an effect or a transaction: see :meth:`Workflows.start_within`."""
+        from .flows import Handle
+        from .registry import compiled_of
+
+        compiled = compiled_of(workflow)
+        flows = self._space._opened_()
+        if flows is None or flows.registered.get(compiled.name) is not compiled:
+            raise UsageError(f"{compiled.name} is not registered, and that cannot be done in a transaction: call "
+                             f"store.register({compiled.name}) before")
+        if not flows.store._runtime.in_transaction:
+            raise UsageError("start_within belongs into a handler, an effect or a transaction: elsewhere await store.start(...)")
+        return Handle(flows, flows.start(compiled, args, inputs, self._key, self._priority, self._queue))
 
     def _begin(self, workflow: Any, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> Handle[Any]:
         from .flows import Handle

@@ -729,6 +729,9 @@ class Store(Workflows):
     def _flows_(self, serves: bool = True) -> Flows:
         return self._own._flows_(serves)
 
+    def _opened_(self) -> Optional[Flows]:
+        return self._own._opened_()
+
     def _begin_workflows(self) -> None:
         """Instances and schedules of an earlier run go on although the program asks for none of them. A program without
         workflows gets no engine; nor does a store in memory, which has no earlier run."""

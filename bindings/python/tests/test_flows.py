@@ -824,6 +824,48 @@ def test_an_action_that_raises_an_exception_whose_text_cannot_be_made_fails_its_
     asyncio.run(main())
 
 
+def test_an_instance_starts_with_its_transaction(path):
+    """Of a handler, an effect and the program: it starts if that commits, and only then, once."""
+    job = call(lambda x: x + 1, name="job")
+
+    async def use():
+        async with heddle.open(path) as store:
+            log = store.cell("main/log")
+            with store.transaction(), pytest.raises(heddle.UsageError, match=r"call store.register\(job\) before"):
+                store.start_within(job, 1)
+            store.register(job)
+            with pytest.raises(heddle.UsageError, match=r"elsewhere await store.start"):
+                store.start_within(job, 1)
+
+            @store.on("main/orders", reads=[log])
+            def order(event):
+                log.set([*(log() or []), event.payload])
+                handle = store.options(key=f"order-{event.payload}").start_within(job, event.payload)
+                assert handle.id == store.options(key=f"order-{event.payload}").start_within(job, event.payload).id
+                if event.payload == 2:
+                    raise ValueError("sold out")
+
+            @store.effect
+            def count():
+                if len(log() or []) == 2:
+                    store.options(key="two").start_within(job, 20)
+
+            store.on_error(lambda name, error: None)
+            for number in (1, 1, 2, 3):
+                with contextlib.suppress(heddle.FailedError, heddle.RefusedError):
+                    await store.handled("main/orders", number, id=f"event-{number}")
+            with store.transaction():
+                store.cell("main/x").set(1)
+                store.options(key="own").start_within(job, 10)
+            with contextlib.suppress(KeyError), store.transaction():
+                store.options(key="none").start_within(job, 10)
+                raise KeyError
+            results = [await store.handle(f"job/{key}").result() for key in ("order-1", "order-3", "own", "two")]
+            assert results == [2, 4, 11, 21] and len(store.instances(job)) == 4
+
+    asyncio.run(use())
+
+
 def test_a_status_that_there_is_not_is_refused():
     async def use():
         async with heddle.open() as store:
