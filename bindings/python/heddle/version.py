@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from functools import partial
+from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -22,21 +22,27 @@ def is_async(fn: Any) -> bool:
     return code is not None and bool(code.co_flags & CO_COROUTINE)
 
 
-def _feed(digest: Any, code: CodeType) -> None:
+def _text_of(code: CodeType) -> bytes:
     """What the code does, without its positions."""
-    digest.update(code.co_code)
-    digest.update(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
+    parts = [code.co_code, repr((code.co_names, code.co_varnames, code.co_freevars)).encode()]
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            _feed(digest, constant)
+            parts.append(_text_of(constant))
         else:
-            digest.update(marshal.dumps(constant) if not isinstance(constant, frozenset) else
-                          repr(sorted(map(repr, constant))).encode())
+            parts.append(marshal.dumps(constant) if not isinstance(constant, frozenset) else
+                         repr(sorted(map(repr, constant))).encode())
+    return b"".join(parts)
 
 
 def _names(code: CodeType) -> set[str]:
     """The names that the code, and the functions in it, may look up in the module. Names of attributes are among them."""
     return set(code.co_names).union(*(_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)))
+
+
+@lru_cache(1024)
+def _read(code: CodeType) -> tuple[bytes, list[str]]:
+    """Programs register one function many times, with other cells."""
+    return _text_of(code), sorted(name for name in _names(code) if not name.startswith("__"))
 
 
 def _is_plain(value: Any) -> bool:
@@ -50,15 +56,14 @@ def _feed_plain(digest: Any, value: Any) -> None:
         digest.update(repr(value).encode())
 
 
-def _feed_used(digest: Any, fn: FunctionType, seen: set[CodeType]) -> None:
+def _feed_used(digest: Any, names: list[str], module: dict[str, Any], seen: set[CodeType]) -> None:
     """What stands in the function's module and is read or called by name: plain values, and functions of the same module."""
-    names = _names(fn.__code__)
-    for name in sorted(names & fn.__globals__.keys()):
-        value = fn.__globals__[name]
-        if isinstance(value, FunctionType) and value.__globals__ is fn.__globals__:
+    for name in names:
+        value = module.get(name, module)
+        if isinstance(value, FunctionType) and value.__globals__ is module:
             digest.update(name.encode())
             _feed_function(digest, value, seen)
-        elif _is_plain(value) and not name.startswith("__"):
+        elif _is_plain(value):
             digest.update(f"{name}={value!r}".encode())
 
 
@@ -66,7 +71,8 @@ def _feed_function(digest: Any, fn: FunctionType, seen: set[CodeType]) -> None:
     if fn.__code__ in seen:
         return
     seen.add(fn.__code__)
-    _feed(digest, fn.__code__)
+    text, names = _read(fn.__code__)
+    digest.update(text)
     for cell in fn.__closure__ or ():
         try:
             value = cell.cell_contents
@@ -76,7 +82,7 @@ def _feed_function(digest: Any, fn: FunctionType, seen: set[CodeType]) -> None:
     named = fn.__kwdefaults__ or {}
     for value in (*(fn.__defaults__ or ()), *(named[name] for name in sorted(named))):
         _feed_plain(digest, value)
-    _feed_used(digest, fn, seen)
+    _feed_used(digest, names, fn.__globals__, seen)
 
 
 def version_of(fn: Any) -> str:
