@@ -89,9 +89,12 @@ static void print_loop(const cli *c, hd_value loop) {
         fputs("  ", stdout);
         print_plain(stdout, at);
     }
-    printf("\n  actions");
-    print_names(hd_value_at(loop, "actions"));
     putchar('\n');
+    if (hd_value_count(hd_value_at(loop, "actions"))) {
+        printf("  actions");
+        print_names(hd_value_at(loop, "actions"));
+        putchar('\n');
+    }
     for (hd_iter it = hd_iter_of(hd_value_at(loop, "why")); hd_iter_next(&it);) {
         printf("  - ");
         print_wrapped(hd_value_as_text(it.value, ""), 4, 4);

@@ -140,8 +140,7 @@ static bool keep_step(tree *t, const tree_step *step) {
     return true;
 }
 
-static bool look_at_step(tree *t, hd_value document, const char *strand, hd_value step,
-                         const tree_step *old, size_t old_count) {
+static bool look_at_step(tree *t, hd_value document, const char *strand, hd_value step) {
     tree_row *r = row_at(t, document, open_record_place(step), open_record_node(step));
     if (!r) return true;
     tree_step now = { .row = (uint32_t)(r - t->rows), .since = open_record_since(document, step) };
@@ -151,7 +150,6 @@ static bool look_at_step(tree *t, hd_value document, const char *strand, hd_valu
     if (open_record_number(step, "attempt") > r->attempt)
         r->attempt = (uint32_t)open_record_number(step, "attempt");
     if (open_record_number(step, "due")) r->due = open_record_number(step, "due");
-    if (!was_open(old, old_count, now.name)) say(t, r, "begins", UINT64_MAX);
     return keep_step(t, &now);
 }
 
@@ -301,6 +299,12 @@ static void note_ended(tree *t, hd_value document, const tree_step *old, size_t 
     }
 }
 
+static void note_begun(const tree *t, const tree_step *old, size_t old_count) {
+    for (size_t i = 0; i < t->step_count; i++)
+        if (!was_open(old, old_count, t->steps[i].name))
+            say(t, &t->rows[t->steps[i].row], "begins", UINT64_MAX);
+}
+
 bool tree_look(tree *t, hd_value document) {
     tree_step *old = t->steps;
     size_t old_count = t->step_count;
@@ -314,12 +318,13 @@ bool tree_look(tree *t, hd_value document) {
         r->since = r->due = r->done = r->total = r->visit = 0;
     }
     for (hd_iter it = hd_iter_of(hd_value_at(document, "open")); good && hd_iter_next(&it);)
-        good = look_at_step(t, document, it.key, it.value, old, old_count);
+        good = look_at_step(t, document, it.key, it.value);
     t->over = flow_is_over(document);
     if (!t->over) note_loops(t, document, hd_object(), document);
     note_fans(t, document);
     if (t->count <= PAST_MAX) note_past(t, document);
     if (good) note_ended(t, document, old, old_count);
+    if (good) note_begun(t, old, old_count);
     free(old);
     t->looked = true;
     return good;

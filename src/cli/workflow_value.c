@@ -42,7 +42,8 @@ static hd_value read_object(const reading *r, hd_value v, int depth) {
         if (hd_value_exists(hd_value_at(v, arrays[i])))
             return read_array(r, hd_value_at(v, arrays[i]), depth);
     for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
-        all = hd_object_set(r->pool, all, it.key, readable(r, it.value, depth + 1));
+        if (strcmp(it.key, "$keys") != 0) /* the order, for programs */
+            all = hd_object_set(r->pool, all, it.key, readable(r, it.value, depth + 1));
     return all;
 }
 

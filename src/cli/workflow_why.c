@@ -322,9 +322,8 @@ static bool print_room(hd_value step) {
         print_taken("waits for a free place in queue ", flow_text(queue, "name"), queue);
     } else if (*flow_text(step, "cell") && !lacks_worker) {
         const char *until = flow_text(step, "until");
-        print_named("waits until ", *until ? until : "value");
-        print_named(" on ", flow_text(step, "cell"));
-        fputs(" is true", stdout);
+        print_named("waits for ", flow_text(step, "cell"));
+        print_named(" until ", *until ? until : "value");
     } else {
         return false;
     }
@@ -401,7 +400,8 @@ static void print_head(question *q) {
     else if (!flow_is_over(doc) && !q->answered && !flow_runner(&q->f, &pid))
         flow_print_runner(&q->f);
     else if (!flow_is_over(doc) && !q->answered)
-        printf("  %sas the store tells: process %" PRId64 ", which runs it, does not serve%s\n",
+        printf("  %sas the store tells: process %" PRId64
+               " runs it; it does not serve, or at --socket%s\n",
                out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
     if (!flow_is_over(doc) && !q->answered) flow_print_requests(&q->f);
 }
