@@ -367,11 +367,12 @@ static ev exc_attr(world *w, ev v, ev name) {
             return inner.kind == EV_LIST ? tuple_of(w, inner.list->items, inner.list->count)
                                          : inner;
     }
+    bool numbered = count >= 2 && count <= 5;
     if (system && text_is(name.text, "errno"))
-        return count >= 2 ? e->args.tuple->items[0] : ev_none();
+        return numbered ? e->args.tuple->items[0] : ev_none();
     if (system && text_is(name.text, "strerror"))
-        return count >= 2 ? e->args.tuple->items[1] : ev_none();
-    if (system && count < 3 && (text_is(name.text, "filename") || text_is(name.text, "filename2")))
+        return numbered ? e->args.tuple->items[1] : ev_none();
+    if (system && (text_is(name.text, "filename") || text_is(name.text, "filename2")))
         return ev_none();
     return exc_slot(w, e, name.text);
 }
@@ -517,7 +518,13 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     }
     if (v.kind == EV_EXC) {
         if (ev_flags(w->classes, v) & (CLASS_OWN_TEXT | CLASS_OWN_SET) || exc_has_text(v))
-            return raise_own(w, v.o->class_, "an attribute that may change the text"), false;
+            return raise_f(
+                       w, CLASS_Unsupported,
+                       "assigning '%.*s' of a '%s', whose text code of the class makes: give it "
+                       "to the constructor, or do it in an action",
+                       (int)name.text->count, (const char *)name.text->data,
+                       class_shown(class_of(w->classes, v.o->class_))),
+                   false;
         if (exc_is_readonly(w, v.exc, name.text))
             return raise_f(w, CLASS_AttributeError, "readonly attribute"), false;
         if (exc_shows(w, v.exc, name.text))

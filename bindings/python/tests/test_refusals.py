@@ -46,6 +46,7 @@ REFUSED = [
     ("x = max([1], key=«{1: 2}.get»)", "the method get of an object is given", "lambda x: name.get(x)"),
     ("x = list(map(«'a'.join», *[[1]]))", "the method join of an object is given", "lambda x: name.join(x)"),
     ("await asyncio.gather(echo(1), «5»)", "takes calls, and 5 is none", "Leave it out"),
+    ("try:\n    await echo(1)\nexcept ValueError as e:\n    «e.add_note('n')»", "add_note() of an exception", "into the text"),
     ("«echo(3)»", "not awaited", "`await`"),
     ("x = [«echo(3)»]", "not awaited", "asyncio.gather"),
     ("x = «ordinary(3)»", "ordinary function", "@action"),
@@ -324,6 +325,15 @@ def test_a_property_is_refused() -> None:
     assert "prop is a property" in refusal("return self.prop", rest="@property\ndef prop(self):\n    return 1").reason
 
 
+def test_a_decorated_method_is_refused() -> None:
+    error = refusal("return self.h(1)", rest="@__import__('functools').lru_cache\ndef h(self, x):\n    return x")
+    assert error.reason == "h is no method that is written with `def` or `async def` alone" and "decorator" in error.advice
+
+
+def test_a_list_of_the_class_is_named() -> None:
+    assert refusal("self.xs = self.xs + [1]", rest="xs = [1]").reason == "self.xs is a list outside of the workflow, which others may change"
+
+
 def test_a_mutable_default_is_refused() -> None:
     assert "all calls share" in refusal("return xs", params="xs=[]").reason
     assert "all calls share" in refusal("return self.h()", rest="def h(self, xs=[]):\n    return xs").reason
@@ -357,6 +367,14 @@ class Order:
     def __add__(self, other):
         return self
 
+@dataclass
+class Line:
+    price: int = 1
+
+class Missing(Exception):
+    def __str__(self):
+        return "missing"
+
 @action
 async def order() -> Order:
     return Order(1)
@@ -372,6 +390,8 @@ async def order() -> Order:
     ("return (await order()) or 3", "7:17", "whether a Order is true, code of that class says"),
     ("return max([datetime(2026, 1, 1)], key=lambda d: d)", "7:16", "max() by keys that are objects with code of their own"),
     ("o = await order()\nreturn sum(o)", "8:16", "sum() of a Order runs code of that class"),
+    ("x = Line(2)\ndel x.price", "8:13", "price of a Line is deleted, and Line.price shows in its place"),
+    ("e = Missing(1)\ne.code = 1", "8:9", "assigning code of a Missing runs code of that class"),
     ("p = Path('a')\nreturn p.exists()", "8:16", "exists() of a Path runs code of that class"),
     ("d = datetime(2026, 1, 1)\nreturn 1 < datetime(2026, 1, 1) < d", "8:16", "a chain of comparisons with an object whose class has code for them"),
 ])
@@ -404,6 +424,13 @@ def test_an_object_that_cannot_cross_is_no_error_of_the_workflow():
     names = twin.module_of(OWN, heddle)
     twin.more(names, twin.flow("try:\n    return datetime(2026, 5, 4).isocalendar()\nexcept TypeError:\n    return 3"))
     with pytest.raises(heddle.Unsupported, match="IsoCalendarDate cannot cross into a workflow: do it in an action"):
+        asyncio.run(names["Flow"]().run())
+
+
+def test_an_attribute_of_an_exception_with_a_text_of_its_own():
+    names = twin.module_of(OWN, heddle)
+    twin.more(names, twin.flow("try:\n    raise Missing(1)\nexcept Missing as e:\n    e.code = 1"))
+    with pytest.raises(heddle.Unsupported, match="assigning 'code' of a 'Missing', whose text code of the class makes: give it to the con"):
         asyncio.run(names["Flow"]().run())
 
 

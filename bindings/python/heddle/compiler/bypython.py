@@ -71,6 +71,13 @@ def _decides(found: Any, says: str) -> Any:
     return next((_class(member) for member in members(found) if _says(member, says)), None)
 
 
+def _sets(cls: Any) -> bool:
+    """Whether code of the class says what it means to assign an attribute; of an exception: what text it then has."""
+    kind = class_kind(cls) if isinstance(cls, type) else None
+    flags = operators.own(cls, kind) if kind in ("record", "exception") else {}
+    return "own_set" in flags or kind == "exception" and "own_text" in flags
+
+
 def _within(found: Any, says: str) -> Any:
     """The same for values inside of a container."""
     for member in members(found):
@@ -443,9 +450,12 @@ class _Rewriter(ast.NodeTransformer):
     def _check_set(self, node: ast.Attribute, found: Any) -> None:
         """Refuses to assign an attribute if code of the class says what that does, whichever class it is of."""
         classes = [member for member in members(found) if member is not NONE]
-        sets = [isinstance(cls, type) and class_kind(cls) == "record" and operators.own(cls, "record").get("own_set") for cls in classes]
-        if sets and all(sets):
-            name = classes[0].__name__
+        name = getattr(classes[0], "__name__", "") if classes else ""
+        if isinstance(node.ctx, ast.Del) and any(isinstance(cls, type) and class_kind(cls) == "record" and hasattr(cls, node.attr)
+                                                 for cls in classes):
+            self.source.refuse(node, f"{node.attr} of a {name} is deleted, and {name}.{node.attr} shows in its place",
+                               "Assign the value that it shall have.")
+        if classes and all(map(_sets, classes)):
             self.source.refuse(node, f"{name} is frozen: {node.attr} cannot be assigned" if operators.is_frozen_model(classes[0]) else
                                f"assigning {node.attr} of a {name} runs code of that class",
                                f"Make another {name}, or change it in an action that returns it.")

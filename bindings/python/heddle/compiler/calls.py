@@ -79,7 +79,12 @@ class Calls(Expressions):
     def _no_method(self, function: ast.Attribute) -> Optional[Method]:
         """Refuses the call of a method that the class does not have. None: the name is that of another attribute."""
         name, program = function.attr, self.program
-        if name in program.state or program.class_attribute(name) is not None:
+        known = program.class_attribute(name)
+        if known is not None and name not in program.state and callable(known.value) and not isinstance(
+                known.value, (type, Action, FunctionType)):
+            self.source.refuse(function, f"{name} is no method that is written with `def` or `async def` alone",
+                               "Leave out its decorator; @staticmethod and @classmethod may stay.")
+        if name in program.state or known is not None:
             return None
         methods = [method.function.__name__ for method in program.own_methods()]
         near = difflib.get_close_matches(name, methods, 1)

@@ -462,6 +462,8 @@ class Expressions:
                                "Await the task, or call result() behind the block of its TaskGroup.")
         if function.attr == "split" and node.args and self._is_exception_class(node.args[0]):
             self.source.refuse(node, "split of an ExceptionGroup is not supported", "Look at its .exceptions in a loop.")
+        if function.attr == "add_note":
+            self.source.refuse(node, "add_note() of an exception is not supported", "Put it into the text, or into an attribute.")
         if function.attr not in METHODS:
             known = self.scope.peek(function.value)
             self.source.refuse(node, f"{function.attr} is no method of str, bytes, int, float, list, tuple, dict or set",

@@ -265,7 +265,8 @@ class Program:
         for attribute in sorted(self.state):
             known = self.class_attribute(attribute)
             if known is not None:
-                graph.do(["assign", compiler.scope.constant(known.value, at), ["attr", ["name", "self"], attribute]], at)
+                shown = ast.copy_location(ast.Attribute(ast.Name("self", ast.Load()), attribute, ast.Load()), at)
+                graph.do(["assign", compiler.scope.constant(known.value, shown), ["attr", ["name", "self"], attribute]], at)
         method = self.find_method("__init__", None)
         if method is not None:
             call = ast.copy_location(ast.Call(ast.Attribute(ast.Name("self", ast.Load()), "__init__", ast.Load()), [], []), at)
