@@ -141,6 +141,7 @@ static int next_enumerated(world *w, iter *it, ev *out) {
     ev v;
     int more = iter_next(w, it->a, &v);
     if (more != 1) return more;
+    if (it->strict) return (void)raise_int_overflow(w), -1;
     *out = tuple_pair(w, ev_int(it->at), v);
     if (it->at == INT64_MAX) it->strict = true; /* the next number does not fit */
     else it->at++;

@@ -171,10 +171,49 @@ static bool is_set_like(ev v) {
     return v.kind == EV_SET || (v.kind == EV_VIEW && v.view->what != VIEW_VALUES);
 }
 
+static bool is_set_view(ev v) { return v.kind == EV_VIEW && is_set_like(v); }
+
+/* Adds the elements of `from` that are in `of`, or those that are not. Only these are hashed for the result: a view of
+ * items may have values that cannot be. */
+static bool add_some(world *w, dict *out, ev from, ev of, bool within) {
+    ev one, it = iter_of(w, from);
+    if (ev_failed(it)) return false;
+    for (int more; (more = iter_next(w, it, &one)) != 0;) {
+        int there = more < 0 || !world_step(w) ? -1 : ev_contains(w, of, one);
+        if (there < 0 || (there == within && !dict_set(w, out, one, ev_none()))) return false;
+    }
+    return true;
+}
+
+/* As CPython: a view on the right takes the place of the left side; the larger one of two views is asked for the
+ * elements of the other; and a set as large as the view is asked for those of the view. */
+static ev view_common(world *w, ev a, ev b) {
+    ev own = is_set_view(a) ? a : b, other = is_set_view(a) ? b : a, out = dict_new(w, EV_SET);
+    if (ev_failed(out)) return out;
+    bool swap = other.kind == EV_SET
+                    ? ev_length(w, own) <= ev_length(w, other)
+                    : is_set_view(other) && ev_length(w, other) > ev_length(w, own);
+    bool ok =
+        swap ? add_some(w, out.dict, own, other, true) : add_some(w, out.dict, other, own, true);
+    return ok ? out : ev_fail();
+}
+
+static ev items_symmetric(world *w, ev a, ev b) {
+    ev out = dict_new(w, EV_SET);
+    bool ok =
+        !ev_failed(out) && add_some(w, out.dict, a, b, false) && add_some(w, out.dict, b, a, false);
+    return ok ? out : ev_fail();
+}
+
 static ev set_binary(world *w, binary_op op, ev a, ev b) {
-    a = set_of_view(w, a);
+    bool views = is_set_view(a) && is_set_view(b);
+    if (op == BINARY_AND && (is_set_view(a) || is_set_view(b))) return view_common(w, a, b);
+    if (op == BINARY_XOR && views && a.view->what == VIEW_ITEMS && b.view->what == VIEW_ITEMS)
+        return items_symmetric(w, a, b);
+    a = set_from(w, a);
+    if (ev_failed(a)) return a;
     b = set_from(w, b);
-    if (ev_failed(a) || ev_failed(b) || !world_need(w, a)) return ev_fail();
+    if (ev_failed(b)) return b;
     ev out;
     switch (op) {
     /* CPython takes the elements of the smaller set: 1 and True are equal, and not the same. */

@@ -629,10 +629,19 @@ def make_dict(d):
     return flat([[gen("hashable", d), gen("any", d)] for _ in range(R.randint(0, 3))])
 
 
+def set_of_view(d):
+    """A view of a dict takes any iterable on the other side."""
+    view = ["method", gen("dict", d), pick(["keys", "items"]), [], []]
+    other = gen(pick(["set", "ints", "iter", "dict", "str", "tuple", "int", "none"]), d)
+    return [pick(["|", "&", "-", "^"])] + (lambda sides: sides if chance(0.5) else sides[::-1])([view, other])
+
+
 def make_set(d):
-    what = R.randint(0, 6)
+    what = R.randint(0, 7)
     if what < 2:
         return [pick(["|", "&", "-", "^"]), gen("set", d), gen("set", d)]
+    if what == 7:
+        return set_of_view(d)
     if what == 2:
         return ["setcomp", ["%", ["name", "y"], 5], ["for", ["name", "y"], gen("ints", d)]]
     if what == 3:

@@ -20,6 +20,33 @@ static void integers_never_wrap(void **state) {
     expr_world_close(&x);
 }
 
+static void the_number_of_an_element_never_wraps(void **state) {
+    expr_world x = expr_world_open(NULL);
+#define NUMBERED(text)                                                                             \
+    "[\"call\", \"list\", [[\"call\", \"enumerate\", [\"" text "\", 9223372036854775806]]]]"
+    assert_runs(&x, NUMBERED("ab"), "[(9223372036854775806, 'a'), (9223372036854775807, 'b')]");
+    assert_runs(&x, NUMBERED("abc"), "OverflowError: integer beyond 64 bits");
+#undef NUMBERED
+    expr_world_close(&x);
+}
+
+/* Whatever can be iterated over may stand on the left of a view, too. */
+static void a_view_takes_any_iterable_on_both_sides(void **state) {
+    expr_world x = expr_world_open(NULL);
+#define VIEW "[\"method\", [\"dict\", \"a\", [\"list\"]], \"items\", [], []]"
+#define KEYS "[\"method\", [\"dict\", \"a\", 1], \"keys\", [], []]"
+    assert_runs(&x, "[\"&\", [\"list\", \"a\", \"b\"], " KEYS "]", "{'a'}");
+    assert_runs(&x, "[\"-\", \"ab\", " KEYS "]", "{'b'}");
+    assert_runs(&x, "[\"|\", [\"tuple\", \"b\"], " KEYS "]", "{'b', 'a'}");
+    assert_runs(&x, "[\"^\", 5, " KEYS "]", "TypeError: 'int' object is not iterable");
+    assert_runs(&x, "[\"&\", " VIEW ", \"ab\"]", "set()"); /* no item is hashed */
+    assert_runs(&x, "[\"^\", " VIEW ", " VIEW "]", "set()");
+    assert_runs(&x, "[\"|\", " VIEW ", 5]", "TypeError: unhashable type: 'list'");
+#undef VIEW
+#undef KEYS
+    expr_world_close(&x);
+}
+
 static void a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type(void **state) {
     expr_world x = expr_world_open(NULL);
 #define SUM_WITH(last)                                                                             \
@@ -591,6 +618,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_never_wrap),
         cmocka_unit_test(a_sum_beyond_64_bits_is_added_to_floats_and_refused_by_type),
+        cmocka_unit_test(the_number_of_an_element_never_wraps),
+        cmocka_unit_test(a_view_takes_any_iterable_on_both_sides),
         cmocka_unit_test(a_complaint_names_the_receiver_of_a_spread_call),
         cmocka_unit_test(what_the_text_of_an_exception_shows_is_not_assigned),
         cmocka_unit_test(the_largest_size_of_bytes_is_told_from_too_little_memory),
