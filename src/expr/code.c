@@ -72,6 +72,7 @@ uint32_t scope_find(const scope *s, const char *name, size_t length) {
 hd_status scope_slot(scope *s, const char *name, size_t length, uint32_t *out) {
     *out = scope_find(s, name, length);
     if (*out != UINT32_MAX) return HD_OK;
+    if (memchr(name, 0, length)) return HD_SYNTAX;
     if (s->names.count >= SCOPE_MAX) return HD_LIMIT;
     char *own = env_new(&s->env, length + 1);
     if (!own) return HD_NOMEM;

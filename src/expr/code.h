@@ -117,7 +117,7 @@ typedef struct scope {
 
 hd_status scope_open(const hd_env *env, scope **out);
 void scope_close(scope *s);
-/* The slot of a name, which is added where it is new. HD_LIMIT, HD_NOMEM. */
+/* The slot of a name, which is added where it is new. HD_SYNTAX: the name holds NUL; HD_LIMIT, HD_NOMEM. */
 hd_status scope_slot(scope *s, const char *name, size_t length, uint32_t *out);
 /* UINT32_MAX: there is no such variable. */
 uint32_t scope_find(const scope *s, const char *name, size_t length);

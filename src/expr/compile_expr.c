@@ -77,8 +77,7 @@ static bool compile_name(compiler *k, hd_value form) {
         if (l->length != length || memcmp(l->name, name, length) != 0) continue;
         return constant_text(k, name, length, &at) && emit(k, CODE_LOCAL, 0, l->slot, at);
     }
-    hd_status status = scope_slot(k->names, name, length, &slot);
-    if (status) return status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables");
+    if (!compile_slot(k, name, length, &slot)) return false;
     return emit(k, CODE_NAME, k->inner > 0, slot, 0);
 }
 

@@ -6,6 +6,12 @@
 
 /* ---- Storing ----------------------------------------------------------------------------- */
 
+bool compile_slot(compiler *k, const char *name, size_t length, uint32_t *slot) {
+    hd_status status = scope_slot(k->names, name, length, slot);
+    if (status == HD_SYNTAX) return refuse(k, "a name holds NUL");
+    return !status || (status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables"));
+}
+
 /* The value is on the stack. A walrus in a comprehension binds a variable of the frame. */
 bool compile_name_store(compiler *k, const char *name, size_t length, bool comprehension) {
     uint32_t slot;
@@ -14,8 +20,7 @@ bool compile_name_store(compiler *k, const char *name, size_t length, bool compr
         if (l->length == length && memcmp(l->name, name, length) == 0)
             return emit(k, CODE_STORE_LOCAL, 0, l->slot, 0);
     }
-    hd_status status = scope_slot(k->names, name, length, &slot);
-    if (status) return status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables");
+    if (!compile_slot(k, name, length, &slot)) return false;
     return emit(k, CODE_STORE_NAME, 0, slot, 0);
 }
 
@@ -77,8 +82,7 @@ static bool delete_name(compiler *k, hd_value target) {
     size_t length;
     uint32_t slot;
     if (!form_text(k, target, 1, "a name", &name, &length)) return false;
-    hd_status status = scope_slot(k->names, name, length, &slot);
-    if (status) return status == HD_NOMEM ? refuse_nomem(k) : refuse(k, "too many variables");
+    if (!compile_slot(k, name, length, &slot)) return false;
     return emit(k, CODE_DELETE_NAME, 0, slot, 0);
 }
 

@@ -70,6 +70,8 @@ bool compile_generator(compiler *k, hd_value form);
 /* compile_target.c */
 bool compile_store(compiler *k, hd_value target);
 bool compile_statement(compiler *k, hd_value form);
+/* The slot of a variable of the frame. */
+bool compile_slot(compiler *k, const char *name, size_t length, uint32_t *slot);
 bool compile_name_store(compiler *k, const char *name, size_t length, bool comprehension);
 
 #endif

@@ -83,7 +83,8 @@ static hd_value assignment_of(hd_pool *pool, hd_value target) {
 static const char *plain_name(hd_value target, size_t *length) {
     if (hd_value_kind(target) != HD_KIND_ARRAY || hd_value_count(target) != 2) return NULL;
     if (strcmp(hd_value_as_text(hd_value_index(target, 0), ""), "name") != 0) return NULL;
-    return hd_value_text(hd_value_index(target, 1), length);
+    const char *name = hd_value_text(hd_value_index(target, 1), length);
+    return name && !memchr(name, 0, *length) ? name : NULL;
 }
 
 static hd_status read_target(ir_reader *r, hd_value target, plan_target *out) {
