@@ -215,16 +215,18 @@ static bool wait_for_answer(conn *c) {
 
 static void ignore_notice(void *ctx, const char *message) { (void)ctx, (void)message; }
 
-/* Values in the address come later in the list, so libpq takes those. */
+/* Values in the address come later in the list, so libpq takes those; empty ones it leaves alone. */
 static PGconn *start(conn *c) {
-    const char *const names[] = { "connect_timeout",
-                                  "tcp_user_timeout",
-                                  "keepalives_idle",
-                                  "fallback_application_name",
-                                  "dbname",
-                                  "client_encoding",
-                                  NULL };
-    const char *const values[] = { "5", "10000", "10", "heddle", c->url.text, "UTF8", NULL };
+    const char *names[6 + HOSTS_LISTS + 1] = { "connect_timeout", "tcp_user_timeout",
+                                               "keepalives_idle", "fallback_application_name",
+                                               "dbname",          "client_encoding" };
+    const char *values[6 + HOSTS_LISTS + 1] = { "5", "10000", "10", "heddle", c->url.text, "UTF8" };
+    char lists[HOSTS_LISTS][HOSTS_SIZE];
+    for (int i = 0; i < HOSTS_LISTS; i++) {
+        hosts_list(&c->hosts, i, lists[i]);
+        names[6 + i] = hosts_names[i];
+        values[6 + i] = lists[i];
+    }
     return c->pq.PQconnectStartParams(names, values, 1);
 }
 
@@ -246,6 +248,7 @@ static bool finish_connecting(conn *c, int ms) {
         if (what == PGRES_POLLING_FAILED) return false;
     }
     fail_by_silence(c);
+    hosts_turn(&c->hosts);
     return false;
 }
 
@@ -326,10 +329,11 @@ static hd_status connect_within(conn *c, int ms) {
     if (!c->c) return c->broken = true, c->failure = HD_NOMEM;
     c->pq.PQsetNoticeProcessor(c->c, ignore_notice, NULL);
     c->refused = HD_OK;
+    c->silent = false;
     c->pq.PQsetErrorVerbosity(c->c, PQERRORS_VERBOSE);
     bool connected = finish_connecting(c, ms);
     c->pq.PQsetErrorVerbosity(c->c, PQERRORS_DEFAULT);
-    if (connected && !c->pq.PQsetnonblocking(c->c, 1) && set_up(c)) return c->silent = false, HD_OK;
+    if (connected && !c->pq.PQsetnonblocking(c->c, 1) && set_up(c)) return HD_OK;
     if (!connected) fail_to_connect(c);
     lose(c);
     return c->failure;
@@ -353,8 +357,19 @@ static hd_status check_address(conn *c) {
     PQconninfoOption *options = c->pq.PQconninfoParse(c->url.text, &words);
     take_words(c, words);
     hd_status status = options ? HD_OK : words ? HD_USAGE : HD_NOMEM;
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        if (o->val) hosts_take(&c->hosts, o->keyword, o->val);
+    hosts_taken(&c->hosts);
     c->pq.PQfreemem(words);
     c->pq.PQconninfoFree(options);
+    return status;
+}
+
+/* Goes on to the next host if one is silent. */
+static hd_status connect_first(conn *c) {
+    hd_status status = connect_within(c, CONNECT_MS);
+    for (unsigned i = 1; i < c->hosts.count && c->silent && !c->refused; i++)
+        status = connect_within(c, CONNECT_MS);
     return status;
 }
 
@@ -364,7 +379,7 @@ hd_status conn_open(conn *c, const char *name, const hd_env *env, hd_error *erro
     if (!status) status = url_init(&c->url, name, env, error);
     if (status) return status;
     status = check_address(c);
-    if (!status) status = connect_within(c, CONNECT_MS);
+    if (!status) status = connect_first(c);
     /* If the first attempt fails the address may be wrong, so the caller is told. A connection that is lost later is
      * waited for. */
     if (status == HD_BUSY) status = c->refused ? c->refused : HD_IO;

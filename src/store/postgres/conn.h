@@ -22,6 +22,7 @@
 #define STORE_POSTGRES_CONN_H
 
 #include "store/log/backend.h"
+#include "store/postgres/hosts.h"
 #include "store/postgres/pq.h"
 #include "store/postgres/sql.h"
 #include "store/postgres/url.h"
@@ -35,6 +36,7 @@ typedef struct conn {
     pq pq;
     const hd_env *env; /* the store's */
     url url;
+    hosts hosts;    /* of the address */
     PGconn *c;      /* NULL: not connected */
     bool soft;      /* commits do not wait for the disk: HD_DURABILITY_NORMAL */
     char waits[16]; /* synchronous_commit, as the server or its administrator has set it */
