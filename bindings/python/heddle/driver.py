@@ -50,6 +50,14 @@ class Driver:
                 tell(loop)
         return loop
 
+    def attach_outside(self, call: str) -> asyncio.AbstractEventLoop:
+        """The same for what waits until the caller's own commit is stored. UsageError: a run calls, which commits when it ends."""
+        loop = self.attach()
+        if self.runtime.in_transaction:
+            raise UsageError(f"inside a computation or an effect, {call} would wait for its end: what it starts, sends and writes "
+                             f"is stored then. Await a task of its own: await asyncio.create_task({call})")
+        return loop
+
     def _watch_end(self, loop: asyncio.AbstractEventLoop) -> None:
         """asyncio.run closes the loop's generators before the loop itself: from then on nothing may begin on it."""
         async def until_the_end() -> AsyncGenerator[None, None]:

@@ -192,6 +192,7 @@ class Starter:
 
     async def run(self, workflow: Callable[..., Runs[P, T]], *args: P.args, **inputs: P.kwargs) -> T:
         """Starts an instance and waits for its result; raises what the workflow raises."""
+        self._space._flows_().driver.attach_outside("store.run(...)")
         handle: Handle[T] = self._begin(workflow, args, inputs)
         if not self._progress:
             return await handle.result()

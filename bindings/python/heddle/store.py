@@ -438,6 +438,7 @@ class Store(Workflows):
 
     async def stored(self) -> None:
         """Returns when everything that was written so far is stored."""
+        self._driver_().attach_outside("store.stored()")
         await self.transact_async(lambda: None)
         self._runtime.sync()
 
@@ -635,7 +636,7 @@ class Store(Workflows):
         has raised an exception, that is the ``__cause__`` of the FailedError."""
         from .flows import settle
 
-        told = self._driver_().attach().create_future()
+        told = self._driver_().attach_outside("store.handled(...)").create_future()
 
         def end(event: str, error: Optional[_heddle.Error]) -> None:
             raised = self._raised.pop(event, None)

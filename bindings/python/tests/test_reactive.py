@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 import heddle
+from heddle import Workflow, action, workflow
 
 
 @pytest.fixture
@@ -876,3 +877,39 @@ def test_closing_leaves_no_coroutine_behind():
         asyncio.run(main())
         gc.collect()
     assert not [str(warning.message) for warning in warned if "never awaited" in str(warning.message)]
+
+
+@action
+async def echo(x: int) -> int:
+    return x
+
+
+@workflow
+class Echo(Workflow):
+    async def run(self, x: int) -> int:
+        return await echo(x)
+
+
+def test_an_async_effect_does_not_wait_for_its_own_end():
+    async def main():
+        async with heddle.open() as store:
+            store.cell("main/log").set([])
+            refused, got = [], asyncio.get_running_loop().create_future()
+
+            @store.on("main/orders", reads=[store.cell("main/log")])
+            def order(event):
+                store.cell("main/log").append(event.payload)
+
+            @store.effect
+            async def wait():
+                for call in (lambda: store.stored(), lambda: store.handled("main/orders", 1), lambda: store.run(Echo, 1)):
+                    with pytest.raises(heddle.UsageError, match="Await a task of its own") as error:
+                        await call()
+                    refused.append(str(error.value))
+                await asyncio.create_task(store.handled("main/orders", 2))
+                got.set_result(await asyncio.create_task(store.run(Echo, 3)))
+
+            assert await asyncio.wait_for(got, 30) == 3 and len(refused) == 3
+            assert store.cell("main/log")() == [2] and [status for _, status in store.instances()] == ["done"]
+
+    asyncio.run(main())
