@@ -112,6 +112,7 @@ typedef struct live {
     char *line;                  /* its steps' queue, unless they name one; NULL: none; owned */
     uint64_t turn, turns_serial; /* of the step that became ready last */
     VEC(mail) mail;
+    uint32_t offered; /* so many of the first of them are for nothing that waits; by step_deliver */
     bool mail_changed;
     /* What its document begins with, owned; absent: the document is in the store. */
     hd_value record;

@@ -177,6 +177,7 @@ void strand_set_state(strand *s, strand_state state) {
     if (s->state == STRAND_FAN) s->in->fan_count--;
     if (state == STRAND_FAN) s->in->fan_count++;
     if (state == STRAND_ENDED) s->in->strand_count--;
+    if (state == STRAND_SIGNAL) s->in->waits_anew = true;
     s->state = state;
 }
 

@@ -216,6 +216,7 @@ typedef struct instance {
     list wanted;
     uint32_t strand_count; /* that have not ended */
     uint32_t fan_count;    /* of those, in state STRAND_FAN: they wait for other strands */
+    bool waits_anew;       /* a strand has begun to wait for a signal; step_deliver clears it */
     activation *root;
     ev result; /* of the first function, or the exception that has left it; referenced. EV_UNBOUND if it was loaded */
     hd_value outcome;      /* `result` as it is stored, owned; absent: not encoded yet */

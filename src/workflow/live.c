@@ -83,6 +83,7 @@ static void drop_mail(live *l) {
         hd_value_unref(l->mail.items[i].payload);
     }
     vec_clear(&l->mail);
+    l->offered = 0;
 }
 
 /* Messages whose effect is not stored are acted on again, in the order in which they were left: `overheard` makes the
@@ -659,8 +660,12 @@ static void forget_messages(hd_engine *e, const place_id *docs, uint32_t count) 
 
 /* Forgets the messages that the commit has removed. Messages that came while it was under way stay. */
 static void forget_answered(live *l) {
-    forget_messages(l->e, l->messages.items, l->answered);
-    for (; l->answered; l->answered--) vec_remove(&l->messages, 0);
+    place_id *all = l->messages.items;
+    if (!l->answered) return;
+    forget_messages(l->e, all, l->answered);
+    l->messages.count -= l->answered;
+    memmove(all, all + l->answered, l->messages.count * sizeof *all);
+    l->answered = 0;
 }
 
 static void accepted(live *l) {
