@@ -83,7 +83,8 @@ typedef struct hd_engine_options {
 HD_API hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
                                 hd_error *error);
 /* Waits for actions that run on the engine's threads. Their results are dropped; the steps run again in the next active
- * engine. */
+ * engine. A function that the engine or its runtime calls (an action, hd_workflow_then, a post) cannot close it: that is
+ * logged as an error, and the engine stays open. Accepts NULL. */
 HD_API void hd_engine_close(hd_engine *engine);
 /* Whether the engine runs the space's instances now, or some shards of them (hd_engine_stat counts these). */
 HD_API bool hd_engine_is_active(const hd_engine *engine);

@@ -447,6 +447,11 @@ static void free_all(void *ctx) {
 
 void hd_engine_close(hd_engine *engine) {
     if (!engine) return;
+    if (engine->closing || hd_runtime_is_at_work(engine->rt)) {
+        env_log(engine->env, HD_LOG_ERROR,
+                "hd_engine_close: a function that the engine or its runtime calls cannot close it");
+        return;
+    }
     close_engine(engine);
     leave_runtime(engine);
     free_engine(engine);

@@ -270,6 +270,28 @@ static void two_strands_of_one_number_are_refused(void **state) {
     assert_non_null(strstr(printed(hd_value_at(document(), "error")), "the same number"));
 }
 
+static void close_at_the_end(const char *which, hd_status status, hd_value result, void *ctx) {
+    hd_engine_close(engine);
+}
+static void close_when_stored(void *ctx) { hd_engine_close(engine); }
+
+/* What the engine calls cannot close it, also not while it is being closed. */
+static void an_engine_is_not_closed_by_what_it_calls(void **state) {
+    register_nodes("w", "{'id':'out','kind':'RETURN','value':5}", "['in','out']");
+    start("w", "{}");
+    assert_int_equal(hd_workflow_then(engine, id, close_at_the_end, NULL), HD_OK);
+    assert_int_equal(hd_workflow_stored(engine, close_when_stored, NULL), HD_OK);
+    pump();
+    assert_int_equal(lab_env_logged(env, "hd_engine_close"), 2);
+    start("w", "{}");
+    assert_int_equal(hd_workflow_stored(engine, close_when_stored, NULL), HD_OK);
+    hd_engine_close(engine);
+    assert_int_equal(lab_env_logged(env, "hd_engine_close"), 3);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    assert_result("5");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -285,6 +307,7 @@ int main(void) {
         IN_A_WORLD(numbers_of_objects_cost_nothing),
         IN_A_WORLD(many_branches_are_loaded),
         IN_A_WORLD(two_strands_of_one_number_are_refused),
+        IN_A_WORLD(an_engine_is_not_closed_by_what_it_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -438,6 +438,9 @@ static PyObject *engine_close(PyObject *object, PyObject *unused) {
     (void)unused;
     if (!self->engine) Py_RETURN_NONE;
     if (!engine_usable(self)) return NULL;
+    hd_error why = { .status = HD_USAGE,
+                     .message = "a function that the engine calls cannot close it" };
+    if (hd_runtime_is_at_work(self->owner->rt)) return raise_status(self->owner, HD_USAGE, &why);
     engine_end(self);
     Py_RETURN_NONE;
 }
