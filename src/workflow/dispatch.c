@@ -71,7 +71,8 @@ static void detach(worker *w, queue *q) {
 
 static void free_queue(hd_engine *e, queue *q) {
     if (q->name) env_free(e->env, q->name, strlen(q->name) + 1);
-    while (q->workers.count) { /* it is the last that they serve, or they serve nothing any more */
+    /* Of a queue that could not be made the workers have it last in `serves`; when the engine ends, they have none. */
+    while (q->workers.count) {
         worker *w = vec_pop(&q->workers);
         if (w->serves.count) w->serves.count--;
     }
