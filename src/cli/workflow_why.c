@@ -280,7 +280,9 @@ static void print_since(hd_value step) {
 
 static void print_until(hd_value step) {
     char when[WHEN_TEXT];
-    if (flow_number(step, "due")) printf(" until %s", when_text(flow_number(step, "due"), when));
+    bool again = strcmp(flow_text(step, "state"), "retrying") == 0;
+    if (flow_number(step, "due"))
+        printf(" %s %s", again ? "at" : "until", when_text(flow_number(step, "due"), when));
 }
 
 static void print_fan(hd_value step) {
