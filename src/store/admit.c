@@ -355,7 +355,8 @@ hd_status admit_refuse_late(heads *h, const submission *s, hd_status status) {
     assert(status != HD_OK);
     head_session *session = &h->sessions.items[s->session];
     decided d = { s->local_seq, s->payload, status, 0 };
-    assert(s->local_seq > session->settled && !find_decided(session, s->local_seq));
+    assert(s->local_seq > session->settled);
+    if (find_decided(session, s->local_seq)) return HD_OK;
     if (!vec_push(h->env, &session->verdicts, d)) return HD_NOMEM;
     uint32_t at = session->verdicts.count - 1;
     for (; at && session->verdicts.items[at - 1].local_seq > d.local_seq; at--)

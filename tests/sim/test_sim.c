@@ -163,6 +163,64 @@ static void nothing_is_read_through_a_commit_that_a_reload_has_brought(void **st
     }
 }
 
+typedef struct verdicts {
+    hd_status of[3];
+    int count;
+} verdicts;
+
+static void take_verdict(hd_status status, void *ctx) {
+    verdicts *v = ctx;
+    assert_in_range(v->count, 0, 2);
+    v->of[v->count++] = status;
+}
+
+static void create(hd_runtime *rt, const char *name, verdicts *v) {
+    hd_tx *tx;
+    hd_cell at = hd_cell_at(rt, name);
+    assert_int_equal(hd_tx_begin(rt, &tx), HD_OK);
+    assert_int_equal(hd_tx_require_absent(tx, at), HD_OK);
+    assert_int_equal(hd_tx_set_int(tx, at, 1), HD_OK);
+    assert_int_equal(hd_tx_commit(tx, take_verdict, v), HD_OK);
+}
+
+/* The row of three commits is stored, the second one of which was refused, and the machine is not told. While it finds
+ * that out, one allocation fails. */
+static bool recover_without_memory(uint64_t seed, uint64_t nth) {
+    hd_lab_env *env = hd_lab_env_open();
+    hd_runtime *rt;
+    hd_error error;
+    verdicts v = { 0 };
+    sim_service *service = sim_service_open(seed);
+    assert_int_equal(sim_service_runtime(service, 0, hd_lab_env_of(env), &rt, &error), HD_OK);
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/there"), "1"), HD_OK);
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    create(rt, "main/a", &v);
+    create(rt, "main/there", &v);
+    create(rt, "main/b", &v);
+    sim_service_silence(service, 0);
+    for (int i = 0; i < 3; i++) (void)hd_runtime_pump(rt);
+    assert_int_equal(v.count, 0);
+    sim_service_set_line(service, 0, SIM_UP);
+    hd_lab_env_fail_at(env, nth);
+    (void)hd_runtime_pump(rt);
+    bool failed = hd_lab_env_failed(env);
+    hd_lab_env_fail_at(env, 0);
+    for (int i = 0; i < 100 && v.count < 3; i++) (void)hd_runtime_sync(rt);
+    assert_int_equal(v.count, 3);
+    assert_int_equal(v.of[0], HD_OK);
+    assert_int_not_equal(v.of[1], HD_OK);
+    assert_int_equal(v.of[2], HD_OK);
+    hd_close(rt);
+    sim_service_close(service);
+    hd_lab_env_close(env);
+    return failed;
+}
+
+static void a_lost_acknowledgement_is_found_without_memory(void **state) {
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        for (uint64_t nth = 1; recover_without_memory(seed, nth); nth++) continue;
+}
+
 /* ---- Rows that come with a refusal, and what others store behind them */
 
 typedef struct race {
@@ -516,6 +574,7 @@ int main(void) {
         cmocka_unit_test(worlds_that_went_wrong_once_are_right),
         cmocka_unit_test(a_seed_gives_the_same_world_again),
         cmocka_unit_test(an_answer_loses_no_race),
+        cmocka_unit_test(a_lost_acknowledgement_is_found_without_memory),
         cmocka_unit_test(a_head_row_that_is_newer_than_the_winners_is_no_damage),
         cmocka_unit_test(winners_that_were_folded_meanwhile_count_once),
         cmocka_unit_test(nothing_is_read_through_a_commit_that_a_reload_has_brought),

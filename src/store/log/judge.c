@@ -356,7 +356,12 @@ static bool is_row_full(const writer *w, const candidate *work) {
     return w->admitted && w->commits.length + work->fragment_length > most;
 }
 
-/* Judges the batch from `at` on. It is consumed only when its row is stored (attempt_stored). */
+/* Nothing of what waits is decided yet. */
+static void begin_judging(writer *w) {
+    for (batch *b = w->todo; b; b = b->next) b->judged = b->at;
+}
+
+/* Judges the batch from `at` on. What is judged is consumed only when the attempt has succeeded (drop_judged). */
 static hd_status judge_batch(writer *w, outcome *o, batch *given, bool *full) {
     assert(given->at <= given->bytes.length);
     batch b = *given;
@@ -379,7 +384,7 @@ static hd_status judge_all(writer *w, outcome *o) {
     w->admitted = 0;
     hd_status status = HD_OK;
     bool full = false;
-    for (batch *b = w->todo; b; b = b->next) b->judged = b->at;
+    begin_judging(w);
     for (batch *b = w->todo; b && !full && !status; b = b->next)
         status = judge_batch(w, o, b, &full);
     return status;
@@ -395,12 +400,13 @@ static const recovered *find_recovered(const writer *w, uint64_t local_seq) {
 
 /* Verdicts on the commits up to `last`, which the attempt has decided that seemed to fail. Those that are not in
  * its row were refused (S5: they resolve in order): `otherwise` says how. */
-static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, hd_status otherwise, batch *b,
-                                bool *more) {
+static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, hd_status otherwise,
+                                batch *given, bool *more) {
+    batch b = *given;
     candidate work;
     size_t used;
     hd_status status = HD_OK;
-    while (!status && next_message(w, b, &work, &used, &status)) {
+    while (!status && next_message(w, &b, &work, &used, &status)) {
         if (!status && work.sub.local_seq > last) {
             *more = false;
             break;
@@ -414,14 +420,16 @@ static hd_status tell_recovered(writer *w, outcome *o, uint64_t last, hd_status 
             status = admit_refuse_late(&w->heads, &work.sub, otherwise);
             if (!status) status = tell(w, o, work.sub.local_seq, otherwise, NULL, 0);
         }
-        if (!status) b->at += used;
+        if (!status) b.at += used;
     }
+    given->judged = b.at;
     return status;
 }
 
 static hd_status tell_all_recovered(writer *w, outcome *o, uint64_t last, hd_status otherwise) {
     hd_status status = HD_OK;
     bool more = true;
+    begin_judging(w);
     for (batch *b = w->todo; b && more && !status; b = b->next)
         status = tell_recovered(w, o, last, otherwise, b, &more);
     return status;
@@ -478,7 +486,9 @@ static void give_back(writer *w, batch *b) {
     batch_free(&w->env, other);
 }
 
-static void drop_consumed(writer *w) {
+/* The outcome has the verdicts on everything that was judged. */
+static void drop_judged(writer *w) {
+    for (batch *b = w->todo; b; b = b->next) b->at = b->judged;
     assert(!w->todo || w->todo->at <= w->todo->bytes.length);
     while (w->todo && w->todo->at == w->todo->bytes.length) {
         batch *b = w->todo;
@@ -540,8 +550,6 @@ static void attempt_stored(writer *w, outcome *o) {
         w->tail.bytes += w->body.length;
     }
     o->row = w->row;
-    for (batch *b = w->todo; b; b = b->next) b->at = b->judged;
-    drop_consumed(w);
 }
 
 /* The row that was to be appended may be in the store: the next attempt looks for it. */
@@ -573,8 +581,8 @@ hd_status writer_attempt(writer *w, outcome **out) {
     }
     assert(o->items.count); /* there was something to decide */
     w->behind = w->undo.begun = false;
-    if (o->row) drop_consumed(w);
-    else attempt_stored(w, o);
+    if (!o->row) attempt_stored(w, o);
+    drop_judged(w);
     w->doubt = 0;
     w->decided = w->heads.sessions.items[w->session_index].last;
     vec_clear(&w->recovered);

@@ -43,7 +43,7 @@ typedef struct batch {
     struct batch *next;
     json_buffer bytes; /* messages, one after the other */
     size_t at;         /* those before are decided */
-    size_t judged;     /* those from `at` to here are in the row under way */
+    size_t judged;     /* those from `at` to here are decided, if the attempt under way succeeds */
 } batch;
 
 /* A commit of ours that was found in the log after a COMMIT whose result was not known. */
