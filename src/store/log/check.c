@@ -212,6 +212,9 @@ static hd_status find_first_row(checking *k) {
 static hd_status check_log(checking *k) {
     hd_status status = find_first_row(k);
     if (!status) status = k->store->ops->read_after(k->store, 0, check_log_row, k);
+    if (!status && !k->last_row && k->checkpoint && k->store->optimistic)
+        finding(k, "log: it is empty, the checkpoint is %llu: nothing can be appended",
+                (unsigned long long)k->checkpoint);
     if (status || !k->last_row) return status;
     if (k->last_row < k->checkpoint)
         finding(k, "log: ends at row %llu, the checkpoint is %llu", (unsigned long long)k->last_row,

@@ -388,7 +388,8 @@ static hd_status read_checkpoint(client *c) {
     if (c->has_checkpoint) return HD_OK;
     hd_status status = c->store->ops->get_number(c->store, LOG_CHECKPOINT, &c->checkpoint);
     c->has_checkpoint = !status;
-    return status == HD_NOT_FOUND ? HD_CORRUPT : status;
+    return status == HD_NOT_FOUND ? log_store_damaged(c->store, "meta: 'checkpoint' is missing")
+                                  : status;
 }
 
 hd_status client_snapshot(client *c) {

@@ -152,6 +152,15 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
     [PG_LASTS] = { "select (extract(epoch from expires - clock_timestamp()) * 1000)::bigint"
                    " from presence where session = $1 and expires > clock_timestamp()",
                    "t" },
+    /* Tables and indexes by name, as schema.h makes them. The primary key of the log decides which writer has a row. */
+    [PG_MISSING] = { "select name from (values ('head'), ('head_gone'), ('head_kind'), "
+                     "('head_meta'),"
+                     " ('head_name'), ('head_patched'), ('head_pkey'), ('head_seq'), ('large'),"
+                     " ('large_pkey'), ('log'), ('log_pkey'), ('meta'), ('meta_pkey'), ('node'),"
+                     " ('node_pkey'), ('patch'), ('patch_pkey'), ('presence'), ('presence_pkey'),"
+                     " ('reader'), ('reader_pkey'), ('session'), ('session_pkey'), ('space'),"
+                     " ('space_pkey')) made(name) where to_regclass(name) is null",
+                     "" },
     /* With no head row, or one that has no large value. */
     [PG_PARTS] = { "select 'large', doc from large where doc not in (select doc from head where "
                    "large)"

@@ -65,6 +65,7 @@ typedef enum pg_sql {
     PG_BEAT,
     PG_LEAVE,
     PG_LASTS,
+    PG_MISSING,
     PG_PARTS,
     PG_SIZES,
     PG_SQL_COUNT_
