@@ -20,7 +20,8 @@ static bool take_quiet(const hd_tx *tx) {
 hd_status scheduler_show(hd_tx *tx, confirmed *to, bool only_confirmed) {
     hd_value v = hd_tx_get(tx, to->cell);
     if (value_is_failed(v)) return hd_value_status(v);
-    if (take_quiet(tx)) return HD_OK;
+    /* A value that waits is of an earlier commit of others: the group's later one must not be undone by it. */
+    if (take_quiet(tx) && !(only_confirmed && list_linked(&to->link))) return HD_OK;
     if (only_confirmed) confirmed_show(scheduler_get(tx->rt), to, v);
     else to->fn(v, to->ctx);
     return HD_OK;
@@ -60,7 +61,7 @@ static hd_status sink_register(hd_runtime *rt, const hd_sink_spec *of, bool once
     sink *k = env_new(&rt->env, sizeof *k);
     if (!k) return HD_NOMEM;
     *k = (sink){ .env = rt->env,
-                 .to = { .cell = of->cell, .fn = of->fn, .ctx = of->ctx },
+                 .to = { .cell = of->cell, .fn = of->fn, .ctx = of->ctx, .edits = of->group != 0 },
                  .confirmed = of->confirmed,
                  .release = of->release };
     hd_node_spec spec = { .name = of->name,

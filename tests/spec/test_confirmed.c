@@ -216,6 +216,53 @@ static void a_pattern_has_such_sinks(void **state) {
 }
 
 /* Whatever allocation fails: nothing leaks, and a value that is shown at the end is the one that is there. */
+static void write_in_group(int value, uint64_t group) {
+    hd_tx *tx;
+    assert_status(hd_tx_begin(rt(), &tx), HD_OK);
+    if (group) hd_tx_set_group(tx, group);
+    assert_status(hd_tx_set(tx, lab_cell(world, "n"), hd_int(NULL, value)), HD_OK);
+    assert_status(hd_tx_commit(tx, NULL, NULL), HD_OK);
+}
+
+static hd_node look_as_editor(void) {
+    hd_node n;
+    hd_sink_spec spec = {
+        .cell = lab_cell(world, "n"), .fn = show, .ctx = "", .group = 7, .confirmed = true
+    };
+    assert_status(hd_sink_register(rt(), &spec, &n), HD_OK);
+    lab_settle(l);
+    assert_string_equal(shown, "1");
+    return n;
+}
+
+/* C118: the editor shows 2, which it has written; a commit of others that puts 1 back is told, although 1 was told last. */
+static void an_editor_is_told_that_its_edit_was_undone(void **state) {
+    for (int pumps = 0; pumps < 2; pumps++) {
+        begin();
+        hd_node editor = look_as_editor();
+        write_in_group(2, 7);
+        if (pumps) lab_settle(l);
+        write_in_group(1, 0);
+        lab_settle(l);
+        assert_string_equal(shown, "1 1");
+        hd_node_unregister(rt(), editor);
+    }
+}
+
+/* C118: what waits when the editor writes is older than the edit. */
+static void an_editor_does_not_lose_its_edit_to_an_older_value(void **state) {
+    begin();
+    look_as_editor();
+    lab_hold(world);
+    write_in_group(2, 0);
+    hd_runtime_pump(rt());
+    write_in_group(3, 7);
+    hd_runtime_pump(rt());
+    lab_mend(world);
+    lab_settle(l);
+    assert_string_equal(shown, "1 3");
+}
+
 static void one_run(lab_env *env, void *ctx) {
     hd_runtime *own;
     hd_options options = { .env = lab_env_of(env) };
@@ -247,6 +294,8 @@ int main(void) {
         S(a_sink_may_write),
         S(a_sink_that_is_gone_is_released),
         S(a_pattern_has_such_sinks),
+        S(an_editor_is_told_that_its_edit_was_undone),
+        S(an_editor_does_not_lose_its_edit_to_an_older_value),
         S(confirmed_sinks_do_without_memory),
     };
     LAB_EVERYWHERE(tests);

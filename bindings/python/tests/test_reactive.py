@@ -913,3 +913,28 @@ def test_an_async_effect_does_not_wait_for_its_own_end():
             assert store.cell("main/log")() == [2] and [status for _, status in store.instances()] == ["done"]
 
     asyncio.run(main())
+
+
+def test_random_commits_of_groups(rng):
+    """Sinks of a group, confirmed or not, are told of all changes but those of their group."""
+    for _ in range(200):
+        with heddle.open() as store:
+            cell, value, sinks = store.cell("main/n"), 0, []
+            cell.set(0)
+            for _ in range(rng.randint(1, 4)):
+                group, told = rng.choice([0, 1, 2]), []
+                cell.sink(told.append, group=group, confirmed=rng.random() < 0.5)
+                sinks.append((group, told, [0]))
+            for _ in range(8):
+                store.settle()
+                store.sync()
+                group, new = rng.choice([0, 1, 2]), rng.randint(0, 2)
+                with store.transaction(group=group):
+                    cell.set(new)
+                for own, _, expected in sinks:
+                    if new != value and not (own and own == group):
+                        expected.append(new)
+                value = new
+            store.settle()
+            store.sync()
+            assert all(told == expected for _, told, expected in sinks), sinks

@@ -25,7 +25,7 @@ void confirmed_show(scheduler *s, confirmed *k, hd_value v) {
 /* The sink may be removed by its function: nothing of `k` is used after the call. */
 static void show(confirmed *k, hd_value v) {
     assert(!list_linked(&k->link));
-    if (k->told && value_equal(k->shown, v)) return;
+    if (k->told && !k->edits && value_equal(k->shown, v)) return;
     value_unref(k->shown);
     k->shown = value_ref(v);
     k->told = true;

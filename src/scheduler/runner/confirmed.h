@@ -23,6 +23,9 @@ typedef struct confirmed {
     uint64_t refusals; /* how many commits had been refused by then */
     hd_value shown;    /* owned: what fn was called with last */
     bool told;         /* fn has been called */
+    /* Of a change group: `shown` need not be what its watcher has, which writes values of its own. Set by the
+     * registration. */
+    bool edits;
 } confirmed;
 
 /* A run has read `v` (borrowed): confirmed_tell shows it. */
