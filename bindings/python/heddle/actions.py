@@ -186,9 +186,12 @@ class Action(Generic[P, T_co]):
 
 def is_another(one: Any, two: Any) -> bool:
     """Whether two actions are different functions. A function that is defined again (in a notebook, after a reload, in a
-    module that also is __main__) counts as the same: its last definition does the steps."""
+    module that also is __main__) counts as the same: its last definition does the steps. What a function has made, such as
+    a decorator's wrapper, is each time another one."""
     if not isinstance(one, Action) or not isinstance(two, Action) or one.function is two.function:
         return False
+    if "<locals>" in one.__qualname__:
+        return True
     place, other = ((action.function.__code__.co_filename, action.__qualname__) for action in (one, two))
     return place != other and (one.__module__, one.__qualname__) != (two.__module__, two.__qualname__)
 

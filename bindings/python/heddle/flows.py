@@ -49,8 +49,8 @@ class Flows:
         self.driver.moved.append(self.actions.moved)
         self.driver.ended.append(self.actions.ended)
         self.registered: dict[str, Compiled] = {}
-        self._asked_for: dict[str, Any] = {}
-        """The actions of the workflows that were registered, by name."""
+        self._asked_for: dict[str, tuple[str, Any]] = {}
+        """The actions of the workflows that were registered, by name, with the workflow that was the last to name it."""
         self._waiting: set[asyncio.Future[Any]] = set()
         """For results."""
         self.serves = serves and not observer
@@ -73,20 +73,20 @@ class Flows:
     def register(self, compiled: Compiled) -> None:
         if self.registered.get(compiled.name) is compiled:
             return
-        self._check_names(compiled.actions)
+        self._check_names(compiled)
         self.registered[compiled.name] = compiled
         self.serve(compiled.actions)
         for child in compiled.children:
             self.register(child)
         self.engine.register(compiled.ir)
 
-    def _check_names(self, actions: Mapping[str, Any]) -> None:
+    def _check_names(self, compiled: Compiled) -> None:
         """Two workflows that are used in one space must mean the same function by a name of an action."""
-        for name, given in actions.items():
-            other = self._asked_for.get(name, given)
-            if is_another(other, given):
+        for name, given in compiled.actions.items():
+            workflow, other = self._asked_for.get(name, (compiled.name, given))
+            if workflow != compiled.name and is_another(other, given):
                 raise _heddle.UsageError(two_of_a_name(name, other, given))
-        self._asked_for.update(actions)
+        self._asked_for.update((name, (compiled.name, given)) for name, given in compiled.actions.items())
 
     def _listen_if_free(self) -> None:
         """Workers of this store may connect here, unless another program has the socket."""

@@ -125,7 +125,7 @@ def _check_plain(fn: Any, what: str, instead: str) -> None:
 
 
 _IN_TRANSACTION = "nothing may be awaited inside of it"
-_IN_HANDLER = "nothing would await it. Let it write into a cell what is to be done, and an async effect or a workflow do it"
+_IN_HANDLER = "nothing would await it. Let it start a workflow with store.start_within, or write into a cell what an async effect does"
 
 
 def _current_task() -> Optional[asyncio.Task[Any]]:
@@ -665,7 +665,8 @@ class Store(Workflows):
         same key each time. If it raises, it is called again later."""
 
         def register(fn: F) -> F:
-            _check_plain(fn, "a channel", "nothing would await it. A message that takes long is for a workflow")
+            _check_plain(fn, "a channel", "nothing would await it. What takes long is for a workflow: "
+                         "let the handler call store.start_within")
             self._runtime.channel(space, channel, fn)
             return fn
 

@@ -895,4 +895,22 @@ def test_two_workflows_mean_one_function_by_a_name():
             with pytest.raises(heddle.UsageError, match="two actions have the name act: letters.send and parcels.send"):
                 await store.run(define("parcels", "a parcel"), None)
 
+            def logged(function):
+                async def wrapper(x):
+                    return await function(x)
+
+                return heddle.action(wrapper)
+
+            async def one(x):
+                return 1
+
+            async def two(x):
+                return 2
+
+            first, second = (Flow(name, ["x"], [step("a", "wrapper", args={"x": ["name", "x"]}), give()], actions={"wrapper": logged(fn)})
+                             for name, fn in (("first", one), ("second", two)))
+            assert await store.run(first, 0) == 1
+            with pytest.raises(heddle.UsageError, match="two actions have the name wrapper"):
+                await store.run(second, 0)
+
     asyncio.run(use())

@@ -206,8 +206,9 @@ def test_what_cannot_be_stored_ends_its_instance_and_no_other() -> None:
         run(twin.flow("x = []\nx.append(x)\nraise KeyError(x)"))
 
     async def main() -> None:
-        bad = twin.module_of(twin.flow("x = ()\nfor i in range(250):\n    x = (x,)\nawait echo(1)\nreturn 5"), heddle)["Flow"]
-        good = twin.module_of(twin.flow("return await echo(await echo(7))").replace("Flow", "Good"), heddle)["Good"]
+        text = twin.flow("x = ()\nfor i in range(250):\n    x = (x,)\nawait echo(1)\nreturn 5")
+        module = twin.module_of(text + twin.flow("return await echo(await echo(7))").replace("Flow", "Good"), heddle)
+        bad, good = module["Flow"], module["Good"]
         async with heddle.open() as store:
             runs = [store.run(cls) for _ in range(5) for cls in (bad, good)]
             results = await asyncio.gather(*runs, return_exceptions=True)
