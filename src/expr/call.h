@@ -58,8 +58,8 @@ bool arg_c_int(world *w, ev v, int64_t *out);
 bool arg_size(world *w, ev v, int64_t otherwise, int64_t *out);
 static inline bool arg_given(ev v) { return v.kind != EV_UNBOUND; }
 
-/* Which function a value of kind EV_FUNC stands for. Lambdas and methods are found in the code that made
- * the value, whose serial number it carries. */
+/* Which function a value of kind EV_FUNC stands for. It can be called by the code that made it, whose serial number it
+ * carries: lambdas and methods are found there. */
 typedef enum call_target_kind {
     TARGET_BUILTIN, /* index into the table of built-ins */
     TARGET_METHOD, /* index of a constant, (class, name): str.lower as a function of one argument */

@@ -1,4 +1,5 @@
 /* decode.c -- makes objects of a world from the encodings that encode.h describes. */
+#include "expr/call.h"
 #include "expr/dict.h"
 #include "expr/encode.h"
 #include "expr/iter.h"
@@ -234,10 +235,10 @@ static ev decode_range(decoder *d, hd_value from) {
 
 static bool decode_place(decoder *d, exc *e, hd_value place) {
     hd_value names = hd_value_at(place, "$tuple");
-    const char *function = hd_value_as_text(hd_value_index(names, 0), NULL);
+    const char *where = hd_value_as_text(hd_value_index(names, 0), NULL);
     const char *node = hd_value_as_text(hd_value_index(names, 1), NULL);
-    if (!function || !node) return refuse(d, "\"raised\" names a function and a node"), false;
-    return raise_note_place(d->w, e, function, node);
+    if (!where || !node) return refuse(d, "\"raised\" names a function and a node"), false;
+    return raise_note_place(d->w, e, where, node);
 }
 
 static bool fill_error(decoder *d, exc *to, hd_value from) {
@@ -319,6 +320,13 @@ static ev decode_iterator(decoder *d, hd_value from) {
     return it;
 }
 
+/* Of no code: calling it raises Unsupported. */
+static ev decode_function(decoder *d, hd_value from) {
+    (void)d;
+    (void)from;
+    return call_target(TARGET_LAMBDA, 0, 0);
+}
+
 static ev decode_type(decoder *d, hd_value from) {
     size_t length;
     const char *chars = hd_value_text(hd_value_at(from, "$type"), &length);
@@ -379,6 +387,7 @@ static const form forms[] = {
     { "$range", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_range },
     { "$ref", HD_KIND_INT, { 0 }, "view", false, false, decode_ref },
     { "$iterator", HD_KIND_STRING, { 0 }, NULL, false, true, decode_iterator },
+    { "$function", HD_KIND_STRING, { 0 }, NULL, false, true, decode_function },
     { "$str", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_points },
     { "$type", HD_KIND_STRING, { "bases" }, NULL, false, false, decode_type },
     { "$set", HD_KIND_ARRAY, { 0 }, NULL, false, false, decode_set },

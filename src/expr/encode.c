@@ -281,6 +281,8 @@ static hd_value encode(encoder *e, ev v) {
     default:
         if (v.kind == EV_ITER && e->number)
             return tagged(e, "$iterator", hd_string(e->pool, type_name(e->w, v)));
+        if (v.kind == EV_FUNC && e->number)
+            return tagged(e, "$function", hd_string(e->pool, type_name(e->w, v)));
         raise_f(e->w, CLASS_TypeError, "a '%s' object cannot leave the workflow",
                 type_name(e->w, v));
         return hd_failed(HD_KIND);

@@ -549,9 +549,9 @@ static ev invoke(world *w, ev f, const ev *args, uint32_t count) {
     if (f.kind != EV_FUNC)
         return raise_f(w, CLASS_TypeError, "'%s' object is not callable", type_name(w, f));
     uint32_t index = call_index_of(f);
-    if (call_target_of(f) == TARGET_BUILTIN) return call_builtin(w, index, &c);
     if (!m->c || call_serial_of(f) != m->c->serial)
         return raise_f(w, CLASS_Unsupported, "a function that is kept for later");
+    if (call_target_of(f) == TARGET_BUILTIN) return call_builtin(w, index, &c);
     if (call_target_of(f) == TARGET_METHOD)
         return call_method(w, m->c->constants.items[index].tuple->items[0],
                            m->c->constants.items[index].tuple->items[1], &c);

@@ -50,6 +50,26 @@ static void an_exception_that_contains_itself_fails_with_another(void **state) {
     assert_string_equal(text_at("status"), "failed");
 }
 
+/* It can be called by the evaluation that made it alone: nothing is lost if it has no form of its own. */
+static void a_function_that_is_kept_does_not_end_its_instance(void **state) {
+    build("keeps", "x = [lambda y: y, len]", false, "len(x)");
+    start("keeps", "{}");
+    assert_result("2");
+    build("calls", "x = [lambda y: y]", false, "list(map(x[0], [1]))");
+    start("calls", "{}");
+    assert_raised("Unsupported");
+    build("counts", "x = [len]", false, "list(map(x[0], [[]]))");
+    start("counts", "{}");
+    (void)hd_runtime_pump(rt);
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    assert_raised("Unsupported");
+    build("gives", "x = [len]", false, "x");
+    start("gives", "{}");
+    assert_raised("TypeError");
+}
+
 /* Wraps x, at first a list, 250 times; then `end` adds the steps behind it. */
 static void build_deep(const char *name, const char *wraps, void (*end)(hd_flow *f)) {
     hd_flow *f;
@@ -166,6 +186,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_result_that_contains_itself_fails_its_instance),
         TEST(an_exception_that_contains_itself_fails_with_another),
+        TEST(a_function_that_is_kept_does_not_end_its_instance),
         TEST(a_variable_without_a_form_stalls_its_instance),
         TEST(the_other_instances_go_on),
         TEST(a_parent_hears_of_its_child),
