@@ -308,6 +308,8 @@ OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for
         "list(map(str, [a, b]))", "(a, b) < (b, a)", "a if a else b", "[a, b].remove(a)", "isinstance(a, {cls})", "isinstance(a, (int, {cls}))",
         "isinstance(a, str)", "type(a) is {cls}", "type(a).__name__", "self.pick([b, a])", "[self.pick([x]) for x in [a, b]]", "round(a)", "round(a, 1)",
         "a.quantize(exp=b)", "a.quantize(b, rounding='ROUND_DOWN')", "a.replace(year=2000)", "a.isoformat(timespec='hours')",
+        "{hold}(a, [b]) == {hold}(b, [a], a)", "[{hold}(a, [])] != [{hold}(a, [])]", "{hold}(a, []) in [{hold}(b, [])]", "f'{{{hold}(a, [b])}}'",
+        "str([{hold}(a, [])])", "sorted([(a, 2), (b, 1)])", "sorted([1, 2], key=lambda i: (a, -i))", "sorted([(i, x) for i, x in enumerate([a, b])])",
         "sum({{'k': a, 'l': b}}.values())", "max({{'k': a, 'l': b}}.values())", "sorted({{'k': a, 'l': b}}.values())", "any({{'k': a}}.values())",
         "a in {{'k': b}}.values()", "sum(reversed([a, b]))", "min({{'k': a}}.values(), key=lambda v: {e})", "a")
 
@@ -368,7 +370,7 @@ class Held(Objects):
         words = {"cls": cls, "give": give, "n": count, "w0": first, "w1": second, "c0": f"{give}({first})", "c1": f"{give}({second})",
                  "hold": "Hold_" + cls.replace(".", "_")}
         lines = [line.format(**words) for line in self.random.choice(HELD)]
-        made = self.random.choice(OVER).format(e=self.expression(), cls=cls) if self.random.random() < 0.6 else self.expression()
+        made = self.random.choice(OVER).format(e=self.expression(), **words) if self.random.random() < 0.6 else self.expression()
         kind = self.random.random()
         if kind < 0.2:
             lines += [f"if {made}:", "    return 'yes'", "return 'no'"]

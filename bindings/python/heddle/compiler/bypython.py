@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _CONSTANTS = (type(None), bool, int, float, str, bytes, tuple, enum.Enum)
 _EFFECTS = ("pathlib",)
 """Modules whose methods may do more than compute."""
+_CONTAINERS = (list, tuple, dict, set)
 _OF_MANY = ("sum", "min", "max", "sorted")
 _UNMOVED = ("isinstance", "type", "callable")
 _LAZY = ("zip", "enumerate", "map", "filter", "reversed", "range")
@@ -78,14 +79,43 @@ def _sets(cls: Any) -> bool:
     return "own_set" in flags or kind == "exception" and "own_text" in flags
 
 
-def _within(found: Any, says: str) -> Any:
-    """The same for values inside of a container."""
+def _within(found: Any, says: str, outer: tuple[Any, ...] = ()) -> Any:
+    """The same for values inside of a container or of a dataclass. `outer`: what they are inside of."""
     for member in members(found):
-        for arg in member.args if isinstance(member, Of) and member.origin in (list, tuple, set, dict) else ():
-            cls = None if arg is Ellipsis else _decides(arg, says) or _within(arg, says)
+        for part in () if member in outer else _parts(member):
+            cls = _decides(part, says) or _within(part, says, (*outer, member))
             if cls is not None:
                 return cls
     return None
+
+
+def _orders(found: Any) -> Any:
+    """The first class whose code says which of two such values is less, or where two tuples differ; None: there is none."""
+    inside = None if _has_only_one(found) else _within(found, "own_operators") or _within(found, "own_equal")
+    return _decides(found, "own_operators") or inside
+
+
+def _parts(member: Any) -> list[Any]:
+    """The types of what an object holds."""
+    if isinstance(member, Of):
+        return [arg for arg in member.args if arg is not Ellipsis] if member.origin in (list, tuple, set, dict) else []
+    if isinstance(member, type) and class_kind(member) == "record":
+        known = hints(member)
+        return [known.get(name) for name in field_names(member)]
+    return []
+
+
+def _has_only_one(found: Any, outer: tuple[Any, ...] = ()) -> bool:
+    """Whether it may hold objects that are equal to themselves only: copies are not equal to them."""
+    if found is None or found in _CONTAINERS:
+        return True
+    if is_standard(found):
+        return False
+    if isinstance(found, Of):
+        return any(_has_only_one(arg, outer) for arg in found.args if arg is not Ellipsis)
+    return any(isinstance(member, type) and class_kind(member) == "record" and member not in outer and (
+        "by_id" in operators.own(member, "record") or any(_has_only_one(part, (*outer, member)) for part in _parts(member)))
+        for member in members(found))
 
 
 def _is_fixed(found: Any) -> bool:
@@ -344,7 +374,7 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(op, (ast.Is, ast.IsNot)):
             return False
         says = "own_equal" if isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) else "own_operators"
-        inside = any(_within(self.types.of(part), says) and not self._has_only_one(self.types.of(part)) for part in (a, b))
+        inside = any(_within(self.types.of(part), says) and not _has_only_one(self.types.of(part)) for part in (a, b))
         if not isinstance(op, (ast.Eq, ast.NotEq)):
             inside = inside or any(_within(self.types.of(part), "own_equal") for part in (a, b))
         if isinstance(op, (ast.In, ast.NotIn)):
@@ -355,15 +385,6 @@ class _Rewriter(ast.NodeTransformer):
             by_value = self._kind(b, says="own_calls") or self.types.of(b) is str and self._kind(a, says="own_calls")
             return inside or by_value is not None and by_value is not False or self._kind(a, says=says) is not None
         return inside or self._kind(a, b, says=says) is not None
-
-    def _has_only_one(self, found: Any) -> bool:
-        """Whether it holds objects that are equal to themselves only: copies are not equal to them."""
-        if is_standard(found):
-            return False
-        if isinstance(found, Of):
-            return any(self._has_only_one(arg) for arg in found.args)
-        return any(isinstance(member, type) and class_kind(member) == "record" and "by_id" in operators.own(member, "record")
-                   for member in members(found)) or found is None
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         self.generic_visit(node)
@@ -536,7 +557,7 @@ class _Rewriter(ast.NodeTransformer):
         key = by.get("key")
         each = element(self.types.of(node.args[0]))
         keyed = self._of_lambda(key, each) if isinstance(key, ast.Lambda) else each if key is None else None
-        if key is None and (name != "sorted" or _is_fixed(each) and not by or _decides(each, "own_operators") is None):
+        if key is None and (name != "sorted" or _is_fixed(each) and not by or _orders(each) is None):
             return None
         if key is not None and not isinstance(key, ast.Lambda):
             if _decides(each, "own_text") and is_standard(_decides(each, "own_text")):
@@ -544,7 +565,7 @@ class _Rewriter(ast.NodeTransformer):
                                    f"Write key=lambda x: {ast.unparse(key)}(x).")
             return None
         copied = None if key is None else self.visit_Lambda(_copied(key), each)
-        if copied is not None and not _has_step(copied.body) and _decides(keyed, "own_operators") is None:
+        if copied is not None and not _has_step(copied.body) and _orders(keyed) is None:
             return None
         if name != "sorted" or set(by) - {"key", "reverse"} or copied is not None and len(copied.args.args) != 1:
             self.source.refuse(node, f"{name}() by keys that are objects with code of their own",
