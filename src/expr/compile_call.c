@@ -200,7 +200,8 @@ static bool compile_func(compiler *k, hd_value form) {
     const char *dot = memchr(name, '.', length);
     const function *f = dot ? NULL : function_find(builtins, name, length);
     if (f)
-        return constant(k, call_target(TARGET_BUILTIN, k->c->serial, (uint32_t)(f - builtins)), &at) &&
+        return constant(k, call_target(TARGET_BUILTIN, k->c->serial, (uint32_t)(f - builtins)),
+                        &at) &&
                emit(k, CODE_CONST, 0, at, 0);
     uint32_t class_ = classes_find(k->w->classes, name, dot ? (size_t)(dot - name) : length);
     if (class_ == CLASS_NONE)
