@@ -69,6 +69,7 @@ static chart_state state_at(const plan_node *n, hd_value record) {
     case NODE_SLEEP: return CHART_SLEEPING;
     case NODE_WAIT: return CHART_WAITING;
     case NODE_FAN_HEAD: return CHART_FAN;
+    case NODE_CHILD: return CHART_CHILD;
     default: return due ? CHART_BACKOFF : CHART_READY;
     }
 }
@@ -88,6 +89,18 @@ static void note_open(chart *c) {
         n->open++;
         if (state > n->state) n->state = state;
     }
+}
+
+static void note_failure(chart *c) {
+    hd_value at = hd_value_at(c->instance, "failed_at");
+    const char *name = hd_value_as_text(hd_value_at(at, "function"), NULL);
+    uint32_t of = name ? plan_find_function(c->o.p, name) : 0;
+    bool failed = !strcmp(hd_value_as_text(hd_value_at(c->instance, "status"), ""), "failed");
+    if (!failed || of == PLAN_NONE) return;
+    uint32_t node =
+        plan_find_node(c->functions[of].f, hd_value_as_text(hd_value_at(at, "node"), ""));
+    if (node == PLAN_NONE) return;
+    c->functions[of].nodes[node].state = CHART_FAILED;
 }
 
 /* What an activation waits for; `place` names it as a step in it would. */
@@ -119,6 +132,7 @@ static void note_branches(chart *c, hd_value fan) {
 static void note_instance(chart *c) {
     if (!hd_value_exists(c->instance)) return;
     note_open(c);
+    note_failure(c);
     note_activation(c, hd_object(), c->instance);
     for (hd_iter it = hd_iter_of(hd_value_at(c->instance, "calls")); hd_iter_next(&it);) {
         uint32_t of =
@@ -183,8 +197,14 @@ void chart_close(chart *c) {
 
 const char *chart_state_name(chart_state state) {
     static const char *const names[] = {
-        "",       "waits for its branches",     "waits for its signal",
-        "sleeps", "waits for its next attempt", "ready"
+        "",
+        "waits for its branches",
+        "waits for its signal",
+        "sleeps",
+        "waits for its child",
+        "waits for its next attempt",
+        "ready",
+        "failed",
     };
     assert(state < sizeof names / sizeof *names);
     return names[state];

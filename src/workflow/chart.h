@@ -18,8 +18,10 @@ typedef enum chart_state {
     CHART_FAN,     /* a FAN_HEAD waits for its branches */
     CHART_WAITING, /* for a signal */
     CHART_SLEEPING,
+    CHART_CHILD,   /* waits for the instance that it has started */
     CHART_BACKOFF, /* a failed attempt waits for the next */
-    CHART_READY    /* an action waits for a worker, or a worker has it */
+    CHART_READY,   /* an action waits for a worker, or a worker has it */
+    CHART_FAILED   /* what ended the instance was raised here */
 } chart_state;
 
 typedef struct chart_node {

@@ -177,7 +177,8 @@ static void json_node(const chart_node *n, chart_text *out) {
     chart_put(out, ",\"deps_required\":%u", n->deps_required);
     if (n->deps_satisfied) chart_put(out, ",\"deps_satisfied\":%u", n->deps_satisfied);
     if (n->visits) chart_put(out, ",\"visit\":%" PRIu64, n->visits);
-    if (n->state)
+    if (n->state == CHART_FAILED) chart_put(out, ",\"failed\":true");
+    else if (n->state)
         chart_put(out, ",\"open\":%u,\"ready\":%s", n->open,
                   n->state == CHART_READY ? "true" : "false");
     chart_put(out, "}");

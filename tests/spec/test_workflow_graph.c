@@ -140,6 +140,13 @@ static void a_picture_of_an_instance_shows_where_it_stands(void **state) {
     assert_has(graph(HD_GRAPH_JSON, document), "\"ready\":true");
 }
 
+static void a_picture_of_an_instance_that_failed_shows_where(void **state) {
+    hd_value document = parse("{\"status\":\"failed\",\"failed_at\":{\"node\":\"left\"}}");
+    assert_has(graph(HD_GRAPH_TEXT, document), "left  ACTION work  deps_required 1  * failed");
+    assert_has(graph(HD_GRAPH_JSON, document), "\"failed\":true");
+    assert_null(strstr(graph(HD_GRAPH_JSON, document), "\"open\""));
+}
+
 /* A document that fits nothing is drawn as if nothing stood anywhere. */
 static void a_document_that_does_not_fit_harms_nothing(void **state) {
     static const char *const odd[] = {
@@ -148,6 +155,7 @@ static void a_document_that_does_not_fit_harms_nothing(void **state) {
         "3",
         "{\"open\":{\"0\":[\"nowhere\"],\"1\":7}}",
         "{\"open\":{\"0\":[\"left\",1,1,{\"fan\":9}]},\"fans\":{\"9\":{\"in\":{\"fan\":9}}}}",
+        "{\"status\":\"failed\",\"failed_at\":{\"function\":\"none\",\"node\":3}}",
         "{\"calls\":{\"1\":{\"function\":\"none\"}},\"fans\":{\"1\":{\"node\":\"big\",\"in\":{}}}}"
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
@@ -251,6 +259,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(json_is_json_and_names_are_escaped_in_a_drawing, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_picture_of_an_instance_shows_where_it_stands, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_picture_of_an_instance_that_failed_shows_where, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_document_that_does_not_fit_harms_nothing, set_up,
                                         tear_down),
