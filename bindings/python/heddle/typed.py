@@ -118,21 +118,28 @@ def load(data: Any, hint: Any) -> Any:
     """The value that the annotation describes. What it says nothing about stays plain data."""
     cls, args = typing.get_origin(hint) or hint, typing.get_args(hint)
     if cls is typing.Union or cls is types.UnionType:
-        return load(data, _alternative(data, args))
+        one_of = [arg for arg in args if arg is not type(None)]
+        return load(data, _alternative(data, args) if len(one_of) > 1 else one_of[0])
+    if cls is typing.Annotated:
+        return load(data, args[0])
     if data is None or not isinstance(cls, type):
         return data
     if values.is_enum(cls):
         return data if isinstance(data, cls) else cls(data)
+    if values.is_model(cls):
+        return _load_model(data, cls)
+    if values.is_dataclass(cls):
+        return _load_dataclass(data, cls)
     if isinstance(data, dict):
         return _load_dict(data, cls, args)
     return _load_list(data, cls, args) if isinstance(data, list) else data
 
 
+def _load_model(data: Any, cls: Any) -> Any:
+    return cls.model_validate(data) if hasattr(cls, "model_validate") else cls.parse_obj(data)
+
+
 def _load_dict(data: dict[str, Any], cls: Any, args: tuple[Any, ...]) -> Any:
-    if values.is_model(cls):
-        return cls.model_validate(data) if hasattr(cls, "model_validate") else cls.parse_obj(data)
-    if values.is_dataclass(cls):
-        return _load_dataclass(data, cls)
     if cls in _DICTS and len(args) == 2:
         return {key: load(item, args[1]) for key, item in data.items()}
     return data
@@ -145,10 +152,13 @@ def _load_list(data: list[Any], cls: Any, args: tuple[Any, ...]) -> Any:
     return [load(item, args[0]) for item in data] if cls in _LISTS and args else data
 
 
-def _load_dataclass(data: dict[str, Any], cls: Any) -> Any:
+def _load_dataclass(data: Any, cls: Any) -> Any:
     """Without __init__: its parameters are not the fields, and __post_init__ has run. What the class has no field for is left
     out; a new field has its default."""
     import dataclasses
+
+    if not isinstance(data, dict):
+        raise ValueError(f"{reprlib.repr(data)} is no data of {cls.__qualname__}")
 
     hints, made = _hints(cls), object.__new__(cls)
     for field in values.dataclass_fields(cls):
@@ -180,9 +190,19 @@ def _alternative(data: Any, hints: tuple[Any, ...]) -> Any:
     return min(fitting, key=lambda hint: len(set(data) ^ set(_names(hint))) if _is_record(hint) else 0, default=None)
 
 
+def _is_root(cls: Any) -> bool:
+    """Whether it is a model of any data: of pydantic 2 a RootModel, of pydantic 1 one with ``__root__``."""
+    if not values.is_model(cls):
+        return False
+    root = getattr(cls, "__pydantic_root_model__", None)
+    return "__root__" in cls.__fields__ if root is None else bool(root)
+
+
 def _fits(data: Any, cls: Any) -> bool:
     if isinstance(cls, type) and values.is_enum(cls):
         return any(data == dump(member.value) for member in getattr(cls, "__members__").values())
+    if _is_root(cls):
+        return True
     if isinstance(data, dict):
         return _is_record(cls) or cls in _DICTS
     if isinstance(data, list):

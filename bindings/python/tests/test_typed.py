@@ -25,6 +25,18 @@ class Text(str, enum.Enum):
     A = "a"
 
 
+if hasattr(pydantic, "RootModel"):
+    class Rows(pydantic.RootModel[list[int]]):
+        pass
+else:
+    class Rows(pydantic.BaseModel):  # type: ignore[no-redef]
+        __root__: list[int]
+
+
+def rows(*given: int) -> Rows:
+    return getattr(Rows, "model_validate", getattr(Rows, "parse_obj", None))(list(given))
+
+
 class Model(pydantic.BaseModel):
     amount: decimal.Decimal = decimal.Decimal(0)
     span: datetime.timedelta = datetime.timedelta(0)
@@ -114,7 +126,9 @@ READ_BACK = [
     (Aliased, Aliased(Kind="x")), (Outer, OUTER), (Outer, dataclasses.replace(OUTER, one=Inner(5))),
     (Derived, derived()), (WithMore, None), (Colour, Colour.RED), (Colour, Colour.GREEN), (Text, Text.A), (tuple, (1, 2)),
     (tuple[Inner, ...], (Inner(1),)), (list[Inner], [Inner(1)]), (dict[str, Model], {"a": Model(amount=1)}),
-    (typing.Optional[Inner], Inner(1)), (float, float("inf")), (Inner, Inner(1, (float("inf"),)))]
+    (typing.Optional[Inner], Inner(1)), (float, float("inf")), (Inner, Inner(1, (float("inf"),))),
+    (typing.Annotated[list[Inner], "rows"], [Inner(1)]), (Rows, rows(1)), (typing.Optional[Rows], rows(1, 2)),
+    (typing.Union[Rows, int], rows()), (list[Rows], [rows(1)])]
 
 
 @pytest.mark.parametrize("cls, value", READ_BACK, ids=lambda v: getattr(v, "__name__", None))
@@ -131,11 +145,13 @@ REFUSED = [
     (Model, Model(raw=b"\xff"), "Model.raw: 'utf-8' codec"), (Doubling, Doubling(n=1), "main/x: value['n'] cannot"),
     (Outer, dataclasses.replace(OUTER, loose=Inner(1)), "main/x: value['loose'] cannot"),
     (Outer, dataclasses.replace(OUTER, loose=[Text.A]), "main/x: value['loose'][0] cannot"),
-    (Outer, dataclasses.replace(OUTER, sequence=(1,)), "main/x: value['sequence'] cannot"),
+    (Outer, dataclasses.replace(OUTER, sequence=(Inner(1),)), "main/x: value['sequence'] cannot"),
     (Outer, dataclasses.replace(OUTER, loose={1: 2}), "main/x: dict with keys that are not str cannot be stored at value['loose']"),
     (Outer, dataclasses.replace(OUTER, loose={1}), "main/x: set cannot be stored in a cell at value['loose']"),
     (WithMore, WithMore(1), "main/x: value cannot be stored as it is"), (Inner, Other(1), "main/x: Other(w=1) cannot be stored as Inner"),
-    (Colour, 5, "main/x: 5 cannot be stored as Colour"), (list[Inner], [{"t": []}], "there is no 'v', for which Inner has no default")]
+    (Colour, 5, "main/x: 5 cannot be stored as Colour"), (list[Inner], [{"t": []}], "there is no 'v', for which Inner has no default"),
+    (Inner, 5, "main/x: 5 cannot be stored as Inner: 5 is no data of Inner"), (typing.Optional[Inner], [1], "[1] is no data of Inner"),
+    (Outer, dataclasses.replace(OUTER, rows=[None, 5]), "5 is no data of Inner"), (Model, 5, "main/x: 5 cannot be stored as Model")]
 
 
 @pytest.mark.parametrize("cls, value, message", REFUSED)
