@@ -512,7 +512,10 @@ static uint64_t log_deadline(authority *a) {
 
 static hd_status log_list(authority *a, struct key *space, const list_range *range, hd_list_fn fn,
                           void *ctx) {
-    return client_list(&self(a)->client, space, range, fn, ctx);
+    log_authority *s = self(a);
+    hd_status status = client_list(&s->client, space, range, fn, ctx);
+    if (status) log_store_failure(s->client.store, status, "reading", &s->base.replica->error);
+    return status;
 }
 
 static hd_status log_space_names(authority *a, hd_space_fn fn, void *ctx) {

@@ -79,10 +79,16 @@ static void fail(conn *c, hd_status status, const char *words) {
     take_words(c, words);
 }
 
+/* The connection is lost, or about to be: libpq may have said why. */
+static void fail_by_loss(conn *c) {
+    const char *words = c->pq.PQerrorMessage(c->c);
+    fail(c, HD_BUSY, *words ? words : "the connection is lost");
+}
+
 static void fail_by(conn *c, const PGresult *r) {
     const char *state = c->pq.PQresultErrorField(r, PG_DIAG_SQLSTATE);
-    fail(c, state ? status_of_state(c, state) : HD_BUSY,
-         c->pq.PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
+    if (!state) fail_by_loss(c);
+    else fail(c, status_of_state(c, state), c->pq.PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
 }
 
 static void clear_results(conn *c) {
@@ -157,7 +163,7 @@ static void fail_to_connect(conn *c) {
 /* The connection is gone, and everything that the server knew of it. */
 static void lose(conn *c) {
     if (c->c) {
-        fail(c, HD_BUSY, c->pq.PQerrorMessage(c->c));
+        fail_by_loss(c);
         c->pq.PQfinish(c->c);
     }
     assert(!c->c || c->failure);
@@ -271,6 +277,7 @@ PGresult *conn_exec(conn *c, const char *sql) {
     ExecStatusType got = c->pq.PQresultStatus(r);
     if (got == PGRES_COMMAND_OK || got == PGRES_TUPLES_OK) return r;
     if (r && !is_lost(c)) fail_by(c, r);
+    else if (!c->failure) fail_by_loss(c);
     c->pq.PQclear(r);
     return NULL;
 }
