@@ -124,6 +124,8 @@ def load(data: Any, hint: Any) -> Any:
         return load(data, args[0])
     if data is None or not isinstance(cls, type):
         return data
+    if _is_record(cls) and isinstance(data, cls):  # in a result of a workflow, whose objects were made before
+        return data
     if values.is_enum(cls):
         return data if isinstance(data, cls) else cls(data)
     if values.is_model(cls):
@@ -185,9 +187,12 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _alternative(data: Any, hints: tuple[Any, ...]) -> Any:
-    """The member of a union that the data are of: of several records the one with these fields. None: plain data."""
-    fitting = [hint for hint in hints if _fits(data, typing.get_origin(hint) or hint)]
-    return min(fitting, key=lambda hint: len(set(data) ^ set(_names(hint))) if _is_record(hint) else 0, default=None)
+    """The member of a union that the data are of: of several records the one with these fields, a root model only if no other
+    is left. None: plain data."""
+    def rank(hint: Any) -> tuple[bool, int]:
+        return _is_root(hint), len(set(data) ^ set(_names(hint))) if isinstance(data, dict) and _is_record(hint) else 0
+
+    return min((hint for hint in hints if _fits(data, typing.get_origin(hint) or hint)), key=rank, default=None)
 
 
 def _is_root(cls: Any) -> bool:

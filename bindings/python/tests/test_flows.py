@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import traceback
+from typing import Optional, Union
 from xml.etree import ElementTree
 
 import pytest
@@ -478,6 +479,12 @@ def test_a_typed_cell_reads_a_result_as_the_handle_does(value, type):
     read, result = result_cell(value, type)
     assert read == result == value
     assert not isinstance(value, dict) or list(read) == list(value)
+
+
+def test_a_typed_cell_reads_an_object_of_a_union():
+    for type in (Union[Booking, int], list[Union[Booking, str]], Optional[Booking]):
+        value = [BOOKED] if type == list[Union[Booking, str]] else BOOKED
+        assert result_cell(value, type)[0] == value
 
 
 def test_a_typed_cell_makes_plain_results_objects_too():

@@ -128,7 +128,7 @@ READ_BACK = [
     (tuple[Inner, ...], (Inner(1),)), (list[Inner], [Inner(1)]), (dict[str, Model], {"a": Model(amount=1)}),
     (typing.Optional[Inner], Inner(1)), (float, float("inf")), (Inner, Inner(1, (float("inf"),))),
     (typing.Annotated[list[Inner], "rows"], [Inner(1)]), (Rows, rows(1)), (typing.Optional[Rows], rows(1, 2)),
-    (typing.Union[Rows, int], rows()), (list[Rows], [rows(1)])]
+    (typing.Union[Rows, int], rows()), (typing.Union[Rows, int], 5), (typing.Union[Rows, Inner], Inner(1)), (list[Rows], [rows(1)])]
 
 
 @pytest.mark.parametrize("cls, value", READ_BACK, ids=lambda v: getattr(v, "__name__", None))
