@@ -75,8 +75,11 @@ void print_status(const cli *c, FILE *to, const char *status, bool coloured);
 bool flow_runner(flow *f, int64_t *pid);
 /* A line that says so, if there is none. */
 void flow_print_runner(flow *f);
-/* What was asked of the instance (cancel, pause, a signal) and is yet to be done. */
+/* What was asked of the instance (cancel, pause, a signal) and is yet to be done: an array of words; as a line; and as
+ * "asked" of an object, where there is something. */
+hd_value flow_requests(flow *f);
 void flow_print_requests(flow *f);
+hd_value flow_with_requests(flow *f, hd_value object);
 /* Whether this ("cancel") was asked of the instance and is yet to be done. */
 bool flow_is_asked_for(flow *f, const char *verb);
 

@@ -44,8 +44,7 @@ void flow_print_runner(flow *f) {
 
 typedef struct requests {
     flow *f;
-    const char *verb; /* counts only these, and prints nothing; NULL: all are printed */
-    uint32_t count;
+    hd_value verbs;
 } requests;
 
 static bool look_at_message(const hd_listing *entry, void *ctx) {
@@ -53,25 +52,34 @@ static bool look_at_message(const hd_listing *entry, void *ctx) {
     const store *of = &r->f->s;
     hd_cell cell = hd_cell_of(of->rt, entry->space, entry->scope, entry->id, NULL);
     hd_value message = hd_read(of->rt, of->pool, cell);
-    const char *verb = flow_text(message, "verb");
-    if (!*verb || strcmp(flow_text(message, "to"), r->f->id)) return true;
-    if (r->verb) {
-        r->count += !strcmp(verb, r->verb);
-        return true;
-    }
-    fputs(r->count++ ? ", " : "  asked for, and not done yet: ", stdout);
-    print_plain(stdout, verb);
+    if (*flow_text(message, "verb") && !strcmp(flow_text(message, "to"), r->f->id))
+        r->verbs = hd_array_append(of->pool, r->verbs, hd_value_at(message, "verb"));
     return true;
 }
 
-void flow_print_requests(flow *f) {
-    requests r = { .f = f };
+hd_value flow_requests(flow *f) {
+    requests r = { .f = f, .verbs = hd_array() };
     (void)hd_runtime_list(f->s.rt, f->space, "workflow.inbox", NULL, look_at_message, &r);
-    if (r.count) putchar('\n');
+    return r.verbs;
+}
+
+hd_value flow_with_requests(flow *f, hd_value object) {
+    hd_value verbs = flow_requests(f);
+    return hd_value_count(verbs) ? hd_object_set(f->s.pool, object, "asked", verbs) : object;
+}
+
+void flow_print_requests(flow *f) {
+    hd_value verbs = flow_requests(f);
+    for (hd_iter it = hd_iter_of(verbs); hd_iter_next(&it);) {
+        fputs(it.index ? ", " : "  asked for, and not done yet: ", stdout);
+        print_plain(stdout, hd_value_as_text(it.value, ""));
+    }
+    if (hd_value_count(verbs)) putchar('\n');
 }
 
 bool flow_is_asked_for(flow *f, const char *verb) {
-    requests r = { .f = f, .verb = verb };
-    (void)hd_runtime_list(f->s.rt, f->space, "workflow.inbox", NULL, look_at_message, &r);
-    return r.count > 0;
+    hd_value verbs = flow_requests(f);
+    for (hd_iter it = hd_iter_of(verbs); hd_iter_next(&it);)
+        if (!strcmp(hd_value_as_text(it.value, ""), verb)) return true;
+    return false;
 }

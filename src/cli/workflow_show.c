@@ -84,7 +84,9 @@ static int look_back(flow *f, tree *t, hd_value doc) {
 static int show(flow *f, hd_value ir, hd_value doc) {
     tree t;
     if (f->s.c->json) {
+        bool over = flow_is_over(doc);
         doc = hd_object_set(f->s.pool, doc, "id", hd_string(f->s.pool, f->id));
+        if (!over) doc = flow_with_requests(f, doc);
         return print_value(doc, HD_JSON_COMPACT) ? CLI_INTERNAL : CLI_OK;
     }
     print_head(f, doc);
@@ -132,7 +134,7 @@ const command command_workflow_show = {
         "step that another process does through the "
         "store has a line that names it. A name like \"charge #pay\" is the "
         "action and the node: other commands want the node. With --json the instance's "
-        "document, with its id.",
+        "document, with its id, and what was asked of it as \"asked\".",
     .options =
         (const cli_option[]){
             OPTION_SPACE,

@@ -435,6 +435,7 @@ static int answer(question *q) {
                         "%s does not stand at the node %s", q->f.id, q->node);
     if (q->f.s.c->json) {
         hd_value all = hd_value_exists(state) ? state : q->document;
+        if (!flow_is_over(q->document)) all = flow_with_requests(&q->f, all);
         return print_value(all, HD_JSON_COMPACT) ? CLI_INTERNAL : CLI_OK;
     }
     print_head(q);

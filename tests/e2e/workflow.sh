@@ -67,6 +67,8 @@ flow start q.db nap --key asked >/dev/null
 flow pause q.db nap/asked >/dev/null
 flow cancel q.db nap/asked >/dev/null
 check "show: what was asked while no program runs it" holds says "asked for, and not done yet: pause, cancel" show q.db nap/asked
+check "show --json: the same" holds says '"asked":."pause","cancel"' show q.db nap/asked --json
+check "why-not --json: the same" holds sh -c '"$0" why-not q.db nap/asked --json | grep -q "\"asked\":\[\"pause\",\"cancel\"\]"' "$heddle"
 check "rerun: a cancel that was asked for is not advised again" fails 3 "A cancel is asked for" workflow rerun q.db nap/asked
 check "why-not: the same" holds sh -c '"$0" why-not q.db nap/asked | grep -q "not done yet: pause, cancel"' "$heddle"
 check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
