@@ -7,6 +7,9 @@ from typing import Any, AsyncGenerator, Callable, Optional
 
 from ._heddle import Runtime, UsageError
 
+VERDICT_SECONDS = 0.5
+"""Real time that a commit gets before virtual time passes although the commit has no verdict."""
+
 
 class Driver:
     """Pumps a runtime from an asyncio loop: the loop of the first task that awaits something of the store."""
@@ -159,14 +162,15 @@ class Driver:
 
     def _jump(self, due: float) -> None:
         """Virtual time passes when nothing else happens: no action runs, the store has decided about every commit, and the
-        loop has gone round without news. While a commit has no verdict, it passes as fast as real time."""
+        loop has gone round without news. While a commit has no verdict, it passes no faster than real time, and not before the
+        disk has had VERDICT_SECONDS: a limit of milliseconds is not over because the disk is slow."""
         assert self.loop is not None
         self._quiet += 1
         if self.holds or self.is_busy():
             return
         if self.has_pending():  # time does not stand still: a server that is away is looked for again when `due` has passed
             self._quiet = 0
-            self._timer = self.loop.call_later(due, self._pass, due, context=self._context)
+            self._timer = self.loop.call_later(max(due, VERDICT_SECONDS), self._pass, due, context=self._context)
             return
         if self._quiet > 3:
             self._quiet = 0

@@ -71,6 +71,20 @@ def test_the_clock_waits_for_verdicts(tmp_path):
 
 
 @heddle.workflow
+class Naps(heddle.Workflow):
+    async def run(self) -> None:
+        await asyncio.sleep(0.01)
+
+
+def test_a_slow_disk_lets_no_short_limit_come(monkeypatch):
+    with Lab() as lab:
+        monkeypatch.setattr(lab.store._driver_(), "has_pending", lambda: True)
+        began = time.monotonic()
+        lab.run(Naps)
+        assert 0.5 <= time.monotonic() - began < 5
+
+
+@heddle.workflow
 class Asks(heddle.Workflow):
     async def run(self) -> int:
         await asyncio.sleep(5)
