@@ -266,8 +266,7 @@ static void free_fan(fan *f, instance *in) {
 static void note_freed(void *ctx, uint32_t number) {
     instance *in = ctx;
     assert(in); /* objects are freed while an instance is worked on */
-    (void)vec_push(in->env, &in->freed,
-                   number); /* without memory it stays in the document, unused */
+    if (!vec_push(in->env, &in->freed, number)) in->freed_is_short = true;
 }
 
 void instance_enter(instance *in) {
@@ -284,9 +283,13 @@ hd_status instance_leave(instance *in) {
         (void)vec_push(in->env, &in->changes, w->journal.items[i]);
     if (room) vec_clear(&w->journal); /* the references are the instance's now */
     else world_journal_clear(w);
+    /* An exception that was not caught, for lack of memory, may hold objects of this instance: freed later, their
+     * numbers would be taken for those of another one. */
+    (void)raise_catch(w);
+    w->failure = FAILURE_NONE;
     world_sweep(w);
     w->freed_ctx = NULL;
-    return room ? HD_OK : HD_NOMEM;
+    return room && !in->freed_is_short ? HD_OK : HD_NOMEM;
 }
 
 void instance_forget_changes(instance *in) {

@@ -224,7 +224,9 @@ typedef struct instance {
     uint32_t walked;       /* strands at the front of `walking` that have had their turn */
     strand *runs;     /* the strand that runs, not in the list; NULL: the list has the next one */
     uint32_t objects; /* the highest number that an object has */
-    VEC(uint32_t) freed;        /* numbers of objects that are gone and still stored */
+    VEC(uint32_t) freed; /* numbers of objects that are gone and still stored */
+    /* There was no memory for one of them. If it stayed in the document, it could name others that do not. */
+    bool freed_is_short;
     VEC(journal_entry) journal; /* not stored yet; what does not fit into memory is left out */
     VEC(change) changes;        /* of stored objects, since the last save; they hold references */
     uint64_t now_ms;            /* of the walk under way: one reading of the clock */

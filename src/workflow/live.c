@@ -883,7 +883,6 @@ static void lose_all(hd_engine *e, flight *f) {
 
 /* Instances share commits: the others must not wait for ever because of one that cannot be stored. */
 static void drop_unfit(live *l) {
-    (void)raise_catch(l->e->w); /* of the encoder */
     take_from(&l->e->changed, l);
     l->changed = false;
     drop(l, HD_KIND, "it has a value that cannot be stored, such as tuples nested too deep");

@@ -98,8 +98,9 @@ static uint32_t number_of(void *ctx, world *w, ev object) {
 
 static hd_value slot(saver *s, ev v) {
     hd_value stored = encode_slot(s->in->w, s->pool, v, number_of, s);
+    hd_status why = hd_value_status(stored) == HD_NOMEM ? HD_NOMEM : HD_FAILED;
     if (!hd_value_exists(stored) && !s->status)
-        s->status = s->in->w->status ? s->in->w->status : HD_FAILED;
+        s->status = s->in->w->status ? s->in->w->status : why;
     return stored;
 }
 
