@@ -403,7 +403,7 @@ check "a line with a class that is not known is whole" fails 3 'RuntimeError: We
 check "the command knows what it does" gives 0 '"double double/env 1"' workflow await d.db double/env --timeout 20 --quiet
 flow register d.db "$irs/told.json" >/dev/null
 flow start d.db told --key a >/dev/null
-check "the workflows that it runs wait for cells" holds until_true says "runs  *heddle.wait" show d.db told/a
+check "the workflows that it runs wait for cells" holds until_true says "^  \(runs\|open\)  *heddle.wait" show d.db told/a
 "$heddle" set d.db main/limit true
 check "and go on" gives 0 1 workflow await d.db told/a --timeout 20 --quiet
 check "log: which step it was" holds sh -c '"$0" log d.db main | grep -q "event by session ........, told/a#post$"' "$heddle"
