@@ -169,6 +169,9 @@ typedef void (*hd_line_fn)(hd_log_level level, const char *line, void *ctx);
 /* Blocks until the descriptor is readable (-1: none) or the monotonic clock reaches `deadline_ns`
  * (UINT64_MAX: never). May return early. */
 typedef void (*hd_wait_fn)(int fd, uint64_t deadline_ns, void *ctx);
+/* Called before and after the library waits by other means than `wait`: for the answer of a server, or for a thread of its
+ * own. The library calls no other function of the environment in between. A binding lets go of its interpreter. */
+typedef void (*hd_pause_fn)(bool begins, void *ctx);
 
 /* Memory, time, randomness and log lines: everything that heddle takes from the operating system. Start
  * from hd_env_system(), replace the members you want, and pass the struct at open. The functions must outlive
@@ -184,7 +187,8 @@ typedef struct hd_env {
     hd_random_fn random;
     hd_line_fn log;
     hd_wait_fn wait;            /* used by the calls that wait: settle, sync, run, close, ... */
-    void (*reserved_[4])(void); /* room for later members */
+    hd_pause_fn pause;          /* NULL: it need not be known */
+    void (*reserved_[3])(void); /* room for later members */
 } hd_env;
 
 /* The environment of the operating system: malloc, CLOCK_MONOTONIC, getrandom; warnings and errors go to

@@ -164,6 +164,7 @@ hd_env env_copy(const hd_env *given) {
     if (given->random) env.random = given->random;
     if (given->log) env.log = given->log;
     if (given->wait) env.wait = given->wait;
+    env.pause = given->pause;
     return env;
 }
 
@@ -206,6 +207,10 @@ uint64_t env_now_ns(const hd_env *env) { return env->monotonic_ns(env->ctx); }
 uint64_t env_wall_ms(const hd_env *env) { return env->wall_ms(env->ctx); }
 void env_wait(const hd_env *env, int fd, uint64_t deadline_ns) {
     env->wait(fd, deadline_ns, env->ctx);
+}
+
+void env_pause(const hd_env *env, bool begins) {
+    if (env->pause) env->pause(begins, env->ctx);
 }
 
 void env_random(const hd_env *env, void *out, size_t size) { env->random(out, size, env->ctx); }

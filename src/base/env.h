@@ -31,6 +31,8 @@ void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_siz
 uint64_t env_now_ns(const hd_env *env);
 uint64_t env_wall_ms(const hd_env *env);
 void env_wait(const hd_env *env, int fd, uint64_t deadline_ns);
+/* Around a wait that is none of env_wait: hd_pause_fn. */
+void env_pause(const hd_env *env, bool begins);
 
 /* Randomness. */
 void env_random(const hd_env *env, void *out, size_t size);

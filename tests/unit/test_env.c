@@ -64,6 +64,7 @@ static void what_the_opener_leaves_out_is_the_systems(void **state) {
     hd_env env = env_copy(&partial);
     assert_int_equal(env_now_ns(&env), 7);
     assert_ptr_equal(env.alloc, hd_env_system().alloc);
+    env_pause(&env, true); /* none: nothing is called */
     env = env_copy(NULL);
     assert_ptr_equal(env.log, hd_env_system().log);
 }

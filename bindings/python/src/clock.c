@@ -182,6 +182,14 @@ static void wait_(int fd, uint64_t deadline_ns, void *ctx) {
     else wait_without_gil(fd, deadline_ns);
 }
 
+/* A thread of the library has no GIL to let go. */
+static void pause_(bool begins, void *ctx) {
+    runtime_object *self = ctx;
+    if (PyThread_get_thread_ident() != self->thread) return;
+    if (begins) self->paused = PyEval_SaveThread();
+    else PyEval_RestoreThread(self->paused);
+}
+
 hd_env clock_env(runtime_object *self) {
     return (hd_env){ .ctx = self,
                      .alloc = alloc,
@@ -189,5 +197,6 @@ hd_env clock_env(runtime_object *self) {
                      .wall_ms = wall,
                      .random = fill_random,
                      .log = log_,
-                     .wait = wait_ };
+                     .wait = wait_,
+                     .pause = pause_ };
 }

@@ -3,8 +3,8 @@
  * The extension uses CPython's stable ABI (3.11), so that one file serves every later version. It has no mutable
  * global state: types, exceptions and hooks are in the module's state, which every object points to.
  *
- * Every function here is called with the GIL held. The library waits in one place only, env.wait, and that lets
- * the GIL go (clock.c). */
+ * Every function here is called with the GIL held. The library waits in env.wait, and between two calls of env.pause: both
+ * let the GIL go (clock.c). */
 #ifndef HEDDLE_PYTHON_EXT_H
 #define HEDDLE_PYTHON_EXT_H
 
@@ -68,7 +68,8 @@ typedef struct runtime_object {
     bool closing;    /* hd_close runs: callbacks keep what they refer to until it has returned */
     struct run_object *runs; /* suspended runs that the program holds: emptied at close */
     PyObject *interrupt; /* raised inside of a callback, and by the next driving call; NULL: none */
-    struct clock *clock; /* virtual time; NULL: the system's */
+    PyThreadState *paused;      /* while the library waits without the GIL */
+    struct clock *clock;        /* virtual time; NULL: the system's */
     struct log_lines *lines;    /* of the library's threads, for log_threads */
     struct callback *callbacks; /* all that live, for the garbage collector */
     hd_env env;

@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
 import pytest
@@ -23,6 +25,12 @@ def address():
     return f"{SERVER}{'&' if '?' in SERVER else '?'}schema=p{uuid.uuid4().hex[:12]}"
 
 
+def psql(*arguments):
+    """What it prints. Without a sanitizer's library, with which it may hang when it exits."""
+    return subprocess.run(["psql", "-X", "-d", SERVER, *arguments], check=True, timeout=60, capture_output=True, text=True,
+                          env={**os.environ, "LD_PRELOAD": ""}).stdout
+
+
 def test_no_password_is_shown(address):
     for url in (address + "&password=s3cret", address.replace("postgresql://postgres@", "postgresql://postgres:s3cret@", 1)):
         assert "s3cret" in url
@@ -30,6 +38,32 @@ def test_no_password_is_shown(address):
             assert "s3cret" not in f"{store!r} {store} {store.space('north')!r} {store.cell('main/x')!r}"
             assert repr(store).startswith("<store postgresql://")
         assert "s3cret" not in repr(store)
+
+
+def test_other_threads_run_while_the_server_is_silent(address):
+    name, gaps, over = f"silent{uuid.uuid4().hex[:8]}", [], threading.Event()
+
+    def run():
+        while not over.is_set():
+            began = time.monotonic()
+            time.sleep(0.01)
+            gaps.append(time.monotonic() - began)
+
+    with heddle.open(f"{address}&answer_timeout=2&application_name={name}", worker=False) as store:
+        pids = psql("-At", "-c", f"select pid from pg_stat_activity where application_name = '{name}'").split()
+        other = threading.Thread(target=run)
+        other.start()
+        for pid in pids:
+            os.kill(int(pid), signal.SIGSTOP)
+        try:
+            with pytest.raises(heddle.TransientError, match="does not answer"):
+                store.cell("main/x")()
+        finally:
+            for pid in pids:
+                os.kill(int(pid), signal.SIGCONT)
+            over.set()
+            other.join()
+    assert len(pids) == 2 and max(gaps) < 1
 
 
 @action
@@ -228,7 +262,7 @@ def test_a_program_that_waits_for_a_dropped_database_says_why(address):
     from urllib.parse import urlsplit, urlunsplit
 
     def sql(text):
-        subprocess.run(["psql", "-X", "-q", "-d", SERVER, "-c", text], check=True, timeout=60)
+        psql("-q", "-c", text)
 
     name = f"d{uuid.uuid4().hex[:12]}"
     sql(f"create database {name}")

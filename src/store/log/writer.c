@@ -547,6 +547,12 @@ hd_status writer_open(log_store *store, const hd_options *options, const uint8_t
     return HD_OK;
 }
 
+static void join(writer *w) {
+    env_pause(&w->env, true);
+    pthread_join(w->thread, NULL);
+    env_pause(&w->env, false);
+}
+
 void writer_close(writer *w) {
     if (!w) return;
     if (w->running) {
@@ -555,7 +561,7 @@ void writer_close(writer *w) {
         pthread_mutex_unlock(&w->lock);
         bell_ring(w->wake_fd);
         if (w->store->stepped) (void)writer_main(w);
-        else pthread_join(w->thread, NULL);
+        else join(w);
     }
     writer_free(w);
 }
@@ -686,6 +692,15 @@ static void carry_out_now(writer *w) {
     pthread_mutex_lock(&w->lock);
 }
 
+static hd_status wait_for_command(writer *w, hd_error *error) {
+    pthread_mutex_lock(&w->lock);
+    while (w->command != COMMAND_NONE) pthread_cond_wait(&w->done, &w->lock);
+    hd_status status = w->command_status;
+    if (status && error) *error = w->command_error;
+    pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
 hd_status writer_do(writer *w, writer_command command, hd_error *error) {
     assert(command != COMMAND_NONE);
     if (!w->running) {
@@ -697,9 +712,9 @@ hd_status writer_do(writer *w, writer_command command, hd_error *error) {
     w->command = command;
     bell_ring(w->wake_fd);
     if (w->store->stepped) carry_out_now(w);
-    while (w->command != COMMAND_NONE) pthread_cond_wait(&w->done, &w->lock);
-    hd_status status = w->command_status;
-    if (status && error) *error = w->command_error;
     pthread_mutex_unlock(&w->lock);
+    env_pause(&w->env, true);
+    hd_status status = wait_for_command(w, error);
+    env_pause(&w->env, false);
     return status;
 }

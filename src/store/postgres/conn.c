@@ -185,12 +185,19 @@ static void fail_by_silence(conn *c) {
     fail(c, HD_BUSY, "the server does not answer");
 }
 
+static int wait_on(const conn *c, struct pollfd *p, int ms) {
+    env_pause(c->env, true);
+    int ready = poll(p, 1, ms);
+    env_pause(c->env, false);
+    return ready;
+}
+
 /* Waits until the socket can be read, or written if not all has been sent. False: the server is silent. If this process
  * was stopped for a while, the time may be over although the server has answered: so the socket is looked at last. */
 static bool wait_for_socket(conn *c, bool unsent) {
     uint64_t began = env_now_ns(c->env), most = c->url.answer_s * UINT64_C(1000000000);
     struct pollfd p = { c->pq.PQsocket(c->c), (short)(unsent ? POLLIN | POLLOUT : POLLIN), 0 };
-    while (poll(&p, 1, GLANCE_MS) <= 0) {
+    while (wait_on(c, &p, GLANCE_MS) <= 0) {
         bool bounded = most && (!c->slow || is_leaving(c));
         if (bounded && env_now_ns(c->env) - began >= most) return poll(&p, 1, 0) > 0;
     }
@@ -240,7 +247,7 @@ static bool wait_to_connect(conn *c, PostgresPollingStatusType what, uint64_t un
     uint64_t now = env_now_ns(c->env);
     if (now >= until) return false;
     struct pollfd p = { c->pq.PQsocket(c->c), what == PGRES_POLLING_READING ? POLLIN : POLLOUT, 0 };
-    (void)poll(&p, 1, (int)((until - now) / 1000000) + 1);
+    (void)wait_on(c, &p, (int)((until - now) / 1000000) + 1);
     return true;
 }
 
