@@ -139,7 +139,7 @@ static hd_status pg_commit(log_store *s) {
     return status;
 }
 
-/* The numbers that the transaction has taken for documents are taken again by the next one. */
+/* The transaction may have taken numbers for documents, which the store has again: see take_doc. */
 static void pg_rollback(log_store *s) {
     pg_store *mine = pg_of(s);
     if (!pg_in_transaction(s)) return;

@@ -19,7 +19,7 @@ static hd_status send_append(log_store *s, uint64_t row, uint64_t hash, row_text
     conn_args a = { 0 }, winners = { 0 };
     args_number(&a, (int64_t)row);
     args_number(&a, (int64_t)hash);
-    winners = a;
+    winners = a; /* its two numbers stay in `a` */
     args_text(&a, body);
     if (s->contended) args_word(&a, c->waits);
     hd_status status = conn_leave_snapshot(c);

@@ -76,6 +76,13 @@ static hd_status look_inside(conn *c, look *out) {
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
+static bool execute(conn *c, const char *sql) {
+    PGresult *r = conn_exec(c, sql);
+    bool good = r != NULL;
+    c->pq.PQclear(r);
+    return good;
+}
+
 /* If two programs make one store at the same moment, the second one fails here, and then finds the store made. */
 static hd_status make(conn *c) {
     char head[256];
@@ -83,13 +90,9 @@ static hd_status make(conn *c) {
     if (!schema) return HD_NOMEM;
     snprintf(head, sizeof head, "begin; create schema if not exists %s;", schema);
     c->pq.PQfreemem(schema);
-    PGresult *r = conn_exec(c, head);
-    c->pq.PQclear(r);
-    for (int i = 0; r && i < PG_FORMAT; i++) {
-        r = conn_exec(c, pg_schema_steps[i]);
-        c->pq.PQclear(r);
-    }
-    c->pq.PQclear(conn_exec(c, r ? "commit" : "rollback"));
+    bool good = execute(c, head);
+    for (int i = 0; good && i < PG_FORMAT; i++) good = execute(c, pg_schema_steps[i]);
+    (void)execute(c, good ? "commit" : "rollback");
     return c->failure;
 }
 
