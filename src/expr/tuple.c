@@ -1,15 +1,22 @@
 /* tuple.c -- see tuple.h. */
 #include "expr/tuple.h"
 
-ev tuple_of(world *w, const ev *items, size_t count) {
+ev tuple_new(world *w, size_t count) {
     if (!count) return w->empty_tuple;
     if (count > WORLD_COUNT_MAX) return w->failure = FAILURE_MEMORY, ev_fail();
     tuple *t = world_object(w, EV_TUPLE, sizeof *t + count * sizeof(ev));
     if (!t) return ev_fail();
     t->count = (uint32_t)count;
-    memcpy(t->items, items, count * sizeof(ev));
-    for (size_t i = 0; i < count; i++) world_ref(items[i]);
+    for (size_t i = 0; i < count; i++) t->items[i] = ev_none();
     return ev_of(t);
+}
+
+ev tuple_of(world *w, const ev *items, size_t count) {
+    ev v = tuple_new(w, count);
+    if (ev_failed(v) || !count) return v;
+    memcpy(v.tuple->items, items, count * sizeof(ev));
+    for (size_t i = 0; i < count; i++) world_ref(items[i]);
+    return v;
 }
 
 ev tuple_pair(world *w, ev a, ev b) {

@@ -5,6 +5,8 @@
 #include "expr/world.h"
 
 ev tuple_of(world *w, const ev *items, size_t count);
+/* Of `count` times None, for the caller to fill before anything else sees it. */
+ev tuple_new(world *w, size_t count);
 ev tuple_pair(world *w, ev a, ev b);
 /* `step` is not 0. */
 ev range_of(world *w, int64_t start, int64_t stop, int64_t step);

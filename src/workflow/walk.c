@@ -614,28 +614,54 @@ static void begin_step(strand *s, strand_state state) {
     strand_mark(s);
 }
 
-/* The arguments as a worker gets them: an object for named ones, else an array. */
-static bool compute_args(strand *s, const plan_node *n, bool *raised) {
-    assert(n->kind == NODE_ACTION || n->kind == NODE_CHILD);
-    hd_pool *pool;
+/* All arguments are evaluated before the first is encoded: one of them may change an object that another one names. *out is
+ * a tuple, referenced for the caller. *raised: there is none, and unwind() has moved the strand to a handler, or ended it. */
+static bool eval_args(strand *s, const plan_node *n, ev *out, bool *raised) {
+    world *w = s->in->w;
     bool ok = true;
-    *raised = true;
-    if (hd_pool_open(s->in->heap, &pool)) return false;
-    hd_value args = n->arg_names ? hd_object() : hd_array();
-    for (uint32_t i = 0; i < n->arg_count && ok; i++) {
+    *raised = false;
+    *out = tuple_new(w, n->arg_count);
+    if (ev_failed(*out)) return false;
+    world_ref(*out);
+    for (uint32_t i = 0; i < n->arg_count; i++) {
         ev v;
-        if (eval(s, n->args[i], &v, &ok) != OUTCOME_VALUE) return hd_pool_close(pool), ok;
-        hd_value plain = encode_value(s->in->w, pool, v);
-        if (!hd_value_exists(plain)) return hd_pool_close(pool), unwind_pending(s);
+        *raised = eval(s, n->args[i], &v, &ok) != OUTCOME_VALUE;
+        if (*raised) return world_unref(w, *out), ok;
+        out->tuple->items[i] = v;
+        world_ref(v);
+    }
+    return true;
+}
+
+/* As a worker gets them: an object for named ones, else an array. */
+static hd_value encode_args(world *w, hd_pool *pool, const plan_node *n, const tuple *given) {
+    hd_value args = n->arg_names ? hd_object() : hd_array();
+    for (uint32_t i = 0; i < n->arg_count && hd_value_exists(args); i++) {
+        hd_value plain = encode_value(w, pool, given->items[i]);
+        if (!hd_value_exists(plain)) return plain;
         args = n->arg_names ? hd_object_set(pool, args, n->arg_names[i], plain)
                             : hd_array_append(pool, args, plain);
     }
-    *raised = false;
-    hd_value_unref(s->args);
-    s->args = hd_value_ref(args);
-    ok = hd_value_exists(args);
+    return args;
+}
+
+static bool compute_args(strand *s, const plan_node *n, bool *raised) {
+    assert(n->kind == NODE_ACTION || n->kind == NODE_CHILD);
+    world *w = s->in->w;
+    hd_pool *pool;
+    ev given;
+    bool ok = eval_args(s, n, &given, raised);
+    if (!ok || *raised) return ok;
+    if (hd_pool_open(s->in->heap, &pool)) return world_unref(w, given), false;
+    hd_value args = encode_args(w, pool, n, given.tuple);
+    world_unref(w, given);
+    *raised = !hd_value_exists(args);
+    if (!*raised) {
+        hd_value_unref(s->args);
+        s->args = hd_value_ref(args);
+    }
     hd_pool_close(pool);
-    return ok;
+    return *raised ? unwind_pending(s) : true;
 }
 
 hd_status walk_compute_args(strand *s) {

@@ -194,6 +194,19 @@ static void named_arguments_are_evaluated_in_order(void **state) {
     assert_string_equal(seen, "{\"a\":1,\"v\":2}");
 }
 
+/* As in CPython: the action is called, and gets copies, when all arguments have been evaluated. */
+static void an_argument_may_change_what_another_one_names(void **state) {
+    register_nodes("w",
+                   "{'id':'c','kind':'CALC','do':[['assign',['list',1,2],['name','x']]]},"
+                   "{'id':'a','kind':'ACTION','action':'give_back','named':["
+                   "['v',['name','x']],['a',['method',['name','x'],'append',[3]]]],"
+                   "'into':['name','r']},{'id':'out','kind':'RETURN','value':['name','r']}",
+                   "['in','c'],['c','a'],['a','out']");
+    start("w", "{}");
+    assert_result("[1,2,3]");
+    assert_string_equal(seen, "{\"a\":null,\"v\":[1,2,3]}");
+}
+
 static const char loop_nodes[] =
     "{'id':'c','kind':'CALC','do':[['assign',['list'],['name','xs']]]},"
     "{'id':'f','kind':'FAN_HEAD','over':['call','range',[4]],'into':['name','i']},"
@@ -318,6 +331,7 @@ int main(void) {
         T(a_member_has_the_elements_of_its_value),
         T(classes_that_cannot_be_are_refused),
         T(named_arguments_are_evaluated_in_order),
+        T(an_argument_may_change_what_another_one_names),
         T(an_ordered_barrier_keeps_what_came_before_the_failure),
         T(the_first_branch_cancels_the_others),
         T(calls_are_a_thousand_deep_at_most),

@@ -106,6 +106,18 @@ class Flow(Workflow):
             got.append(repr(e))
         return got
 """,
+    "an argument that changes what another one names": """
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        one, two, three = [1], [1], {"a": 1}
+        got = [await echo((one, one.append(2))), await add((two, two), b=two.append(False) or (3,))]
+        try:
+            await add(three, three.pop("a"))
+        except TypeError as e:
+            got.append(str(e))
+        return got, one, two, three
+""",
     "a group of what a member of an enum is": """
 class Word(str, enum.Enum):
     NONE = ""
