@@ -169,8 +169,8 @@ typedef void (*hd_line_fn)(hd_log_level level, const char *line, void *ctx);
 /* Blocks until the descriptor is readable (-1: none) or the monotonic clock reaches `deadline_ns`
  * (UINT64_MAX: never). May return early. */
 typedef void (*hd_wait_fn)(int fd, uint64_t deadline_ns, void *ctx);
-/* Called before and after the library waits by other means than `wait`: for the answer of a server, or for a thread of its
- * own. The library calls no other function of the environment in between. A binding lets go of its interpreter. */
+/* Called before and after the library waits by other means than `wait`: for the answer of a server, or for a thread of
+ * its own. The library calls no other function of the environment in between. A binding lets go of its interpreter. */
 typedef void (*hd_pause_fn)(bool begins, void *ctx);
 
 /* Memory, time, randomness and log lines: everything that heddle takes from the operating system. Start

@@ -83,8 +83,8 @@ typedef struct hd_engine_options {
 HD_API hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_engine **out,
                                 hd_error *error);
 /* Waits for actions that run on the engine's threads. Their results are dropped; the steps run again in the next active
- * engine. A function that the engine or its runtime calls (an action, hd_workflow_then, a post) cannot close it: that is
- * logged as an error, and the engine stays open. Accepts NULL. */
+ * engine. A function that the engine or its runtime calls (an action, hd_workflow_then, a post) cannot close it: that
+ * is logged as an error, and the engine stays open. Accepts NULL. */
 HD_API void hd_engine_close(hd_engine *engine);
 /* Whether the engine runs the space's instances now, or some shards of them (hd_engine_stat counts these). */
 HD_API bool hd_engine_is_active(const hd_engine *engine);
@@ -360,14 +360,14 @@ typedef struct hd_schedule {
     uint64_t reserved_[4]; /* room for later members; zero */
 } hd_schedule;
 
-/* Stores a schedule, or replaces the one of that name, and returns when that is on disk; it pumps meanwhile. If cron, zone,
- * every_s, from_ms and until_ms are those of the one that is replaced, it goes on where that was, so that a program may
- * store its schedules at each start; an every_s without a from_ms keeps the former one's. If they are others, times begin
- * anew, and those that were missed are not made up for. The active
- * engine, in whichever process, starts the instances "workflow/name@2026-11-17T02:00:00Z". Starting one and advancing
- * the schedule to the next time are one transaction, so each time starts one instance, whatever crashes. HD_SYNTAX: the
- * cron fields are malformed (the error has the column); HD_NOT_FOUND: no such zone or workflow; HD_MISMATCH: the input
- * does not fit; HD_USAGE; what hd_transact returns. The error says what. */
+/* Stores a schedule, or replaces the one of that name, and returns when that is on disk; it pumps meanwhile. If cron,
+ * zone, every_s, from_ms and until_ms are those of the one that is replaced, it goes on where that was, so that a
+ * program may store its schedules at each start; an every_s without a from_ms keeps the former one's. If they are
+ * others, times begin anew, and those that were missed are not made up for. The active engine, in whichever process,
+ * starts the instances "workflow/name@2026-11-17T02:00:00Z". Starting one and advancing the schedule to the next time
+ * are one transaction, so each time starts one instance, whatever crashes. HD_SYNTAX: the cron fields are malformed
+ * (the error has the column); HD_NOT_FOUND: no such zone or workflow; HD_MISMATCH: the input does not fit; HD_USAGE;
+ * what hd_transact returns. The error says what. */
 HD_API hd_status hd_schedule_put(hd_engine *engine, const hd_schedule *schedule, hd_error *error);
 /* Deletes the schedule; the instances that it has started stay. This and the next three functions return when the
  * change is on disk, and pump meanwhile. HD_NOT_FOUND; what hd_transact returns. */

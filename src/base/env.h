@@ -56,8 +56,8 @@ void env_error(hd_error *error, hd_status status, const char *format, ...) HD_PR
 void env_error_v(hd_error *error, hd_status status, const char *format, va_list arguments)
     HD_PRINTF(3, 0);
 
-/* Of a text that was cut off to fit into `size` bytes, its NUL included: it ends in "..." afterwards, between two characters
- * of UTF-8. */
+/* Of a text that was cut off to fit into `size` bytes, its NUL included: it ends in "..." afterwards, between two
+ * characters of UTF-8. */
 void env_end_cut(char *text, size_t size);
 
 #endif

@@ -309,8 +309,8 @@ static void print_taken(const char *before, const char *name, hd_value of) {
            flow_number(of, "most"));
 }
 
-/* The step waits for something other than a worker; false: it does not. A heddle.wait that no worker does waits for one,
- * whatever its cell holds. */
+/* The step waits for something other than a worker; false: it does not. A heddle.wait that no worker does waits for
+ * one, whatever its cell holds. */
 static bool print_room(hd_value step) {
     bool lacks_worker = strcmp(flow_text(step, "state"), "no worker") == 0;
     hd_value queue = hd_value_at(step, "queue"), limit = hd_value_at(step, "limit");

@@ -542,8 +542,8 @@ static void text_short(const text *t, char *out, size_t size) {
     out[n] = 0;
 }
 
-/* heddle.keywords(function, mapping, mapping): what a call of a function of the program gives by name; the second mapping
- * must have no key of the first. `function` is how CPython names the function when it complains. */
+/* heddle.keywords(function, mapping, mapping): what a call of a function of the program gives by name; the second
+ * mapping must have no key of the first. `function` is how CPython names the function when it complains. */
 static ev f_keywords(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
     char function_[300] = "?", key[300];

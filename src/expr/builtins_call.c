@@ -157,8 +157,8 @@ static const char *takes_exactly(const classes *c, uint32_t class_, uint32_t *co
                                                                        : NULL;
 }
 
-/* The second argument of a group, as what the group has of it: CPython takes it as a tuple at once. It stays a list where
- * it is one, so that the group shows it so. */
+/* The second argument of a group, as what the group has of it: CPython takes it as a tuple at once. It stays a list
+ * where it is one, so that the group shows it so. */
 static ev group_members(world *w, ev given) {
     given = ev_bare(given);
     if (given.kind != EV_LIST && given.kind != EV_TUPLE && given.kind != EV_STR &&

@@ -201,8 +201,8 @@ hd_status admit(const heads *h, const submission *s, verdict *out);
 hd_status admit_apply(heads *h, const submission *s, const uint64_t *seqs);
 /* Records a rejection, so that a replay gets the same answer. */
 hd_status admit_refuse(heads *h, const submission *s, hd_status status);
-/* The same for a commit that comes before others which are decided. Its client has not been told of any. A commit that is
- * decided already, by an attempt that failed later, stays so. */
+/* The same for a commit that comes before others which are decided. Its client has not been told of any. A commit that
+ * is decided already, by an attempt that failed later, stays so. */
 hd_status admit_refuse_late(heads *h, const submission *s, hd_status status);
 
 #endif

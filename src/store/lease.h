@@ -12,9 +12,9 @@
  *
  * Processes that share a file are on one machine and in one PID namespace, so they can watch each other by process
  * number. A file may have been copied while a process held a lease in it: so the document also names the file, and does
- * not count in another one. Processes that share a server may be anywhere (authority.remote). There the authority of each session that
- * holds or takes a lease tells the server regularly, by the clock of the database, that the session lives. A holder
- * that cannot tell so stands down before the others may take its lease. */
+ * not count in another one. Processes that share a server may be anywhere (authority.remote). There the authority of
+ * each session that holds or takes a lease tells the server regularly, by the clock of the database, that the session
+ * lives. A holder that cannot tell so stands down before the others may take its lease. */
 #ifndef STORE_LEASE_H
 #define STORE_LEASE_H
 
@@ -63,8 +63,8 @@ hd_value lease_record(hd_runtime *rt, hd_pool *pool);
 /* Which file the runtime has open, "device:inode", for a record that names this process; "": it has no file open. */
 enum { LEASE_FILE = 48 };
 void lease_file(const hd_runtime *rt, char out[LEASE_FILE]);
-/* False: the record names a process that had another file open when it was written, or a server. So this file is a copy,
- * and that process does nothing in it. */
+/* False: the record names a process that had another file open when it was written, or a server. So this file is a
+ * copy, and that process does nothing in it. */
 bool lease_is_of_this_file(const hd_runtime *rt, hd_value record);
 /* Gives the lease, which is ours, to the session of that record. From here on it is not held, and the caller must have
  * stopped doing the job. `heir` is the document in which that session says that it is there: the commit is refused if

@@ -235,8 +235,8 @@ struct hd_engine {
     uint64_t changed_ns;               /* monotonic clock: when the first of them changed */
     uint64_t sync_ns;  /* how long commits take in the store (authority.sync_ns): the median */
     uint64_t store_ns; /* how long it takes to put one instance into a commit: the median */
-    /* Numbers of commits: the last that was begun; and the last one with which everything is stored that had changed when
-     * it was begun. */
+    /* Numbers of commits: the last that was begun; and the last one with which everything is stored that had changed
+     * when it was begun. */
     uint64_t commits_begun, commits_done;
     /* Of the commits up to this number one was refused, or has not stored everything: what it left is stored with a
      * commit that is begun later. */

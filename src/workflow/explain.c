@@ -1,10 +1,10 @@
 /* explain.c -- which loops of a workflow run in parallel, and why the others do not.
  *
- * A FAN_HEAD runs its branches in parallel. A LOOP_HEAD runs one iteration after the other; this file finds what in
- * it needs that: a condition, a variable that an iteration reads and an earlier one has assigned, an object from
- * outside that its body changes, a way out. A loop without any of these could be a FAN_HEAD, and is told so. Where the
- * head of a loop has a "comment", a compiler has judged it by rules of its own, and its reason is the answer. A loop with
- * an empty comment does not stand in the source, and is left out.
+ * A FAN_HEAD runs its branches in parallel. A LOOP_HEAD runs one iteration after the other; this file finds what in it
+ * needs that: a condition, a variable that an iteration reads and an earlier one has assigned, an object from outside
+ * that its body changes, a way out. A loop without any of these could be a FAN_HEAD, and is told so. Where the head of
+ * a loop has a "comment", a compiler has judged it by rules of its own, and its reason is the answer. A loop with an
+ * empty comment does not stand in the source, and is left out.
  *
  * Cost: O(nodes * variables / 64) for each loop. */
 #include "base/env.h"
@@ -179,7 +179,8 @@ static hd_value record_of(looker *l, bool parallel, hd_value actions) {
     return hd_object_set(pool, r, "why", l->why);
 }
 
-/* What a compiler has said of the loop, which knows the source and its own rules; a value that does not exist: nothing. */
+/* What a compiler has said of the loop, which knows the source and its own rules; a value that does not exist:
+ * nothing. */
 static hd_value comment_of(looker *l) {
     for (hd_iter it = hd_iter_of(nodes_of(l)); hd_iter_next(&it);) {
         hd_value comment = hd_value_at(it.value, "comment");

@@ -279,8 +279,8 @@ static void write_off(live *l, const hd_error *error) {
 }
 
 /* Loads the instance. HD_OK also if that has to be tried again (live_retry). Any other status: the live is freed. A
- * commit of this runtime that has no verdict yet may still be refused: an instance that was read through it would then be
- * in memory as it is not in the store. */
+ * commit of this runtime that has no verdict yet may still be refused: an instance that was read through it would then
+ * be in memory as it is not in the store. */
 static hd_status bring_in(live *l) {
     hd_error error = { 0 };
     bool undecided = l->doc && replica_top(&l->e->rt->r, l->doc);

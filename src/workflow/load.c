@@ -20,8 +20,8 @@ typedef struct numbered_object {
     ev v;            /* referenced: code that binds an element sweeps */
 } numbered_object;
 
-/* What has been loaded: strands, calls and fans, which have a number; and branches, by the number of their fan and their
- * index. */
+/* What has been loaded: strands, calls and fans, which have a number; and branches, by the number of their fan and
+ * their index. */
 typedef enum known_kind { KNOWN_STRAND, KNOWN_CALL, KNOWN_FAN, KNOWN_BRANCH } known_kind;
 
 typedef struct known {

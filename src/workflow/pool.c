@@ -1,8 +1,8 @@
 /* pool.c -- the worker that runs actions on threads.
  *
- * An attempt crosses to a thread as text: arguments there, result back, each parsed into the heap of the side
- * that reads it. What a thread has finished comes back as a post, which wakes the runtime. A step is claimed when a
- * thread is free for it, so that its timeout counts from there: a thread whose claim was taken back is not free until its
+ * An attempt crosses to a thread as text: arguments there, result back, each parsed into the heap of the side that
+ * reads it. What a thread has finished comes back as a post, which wakes the runtime. A step is claimed when a thread
+ * is free for it, so that its timeout counts from there: a thread whose claim was taken back is not free until its
  * function returns. The threads are started with the first attempt that needs one and end with the engine. */
 #include "workflow/engine.h"
 

@@ -360,8 +360,8 @@ static hd_value strand_rest(saver *s, const strand *t) {
         r = hd_object_set(s->pool, r, "tag", hd_int(s->pool, (int64_t)t->child_tag));
     if (t->cancelled) r = hd_object_set(s->pool, r, "cancelled", hd_int(s->pool, t->cancelled));
     if (t->cancels) r = hd_object_set(s->pool, r, "cancels", hd_int(s->pool, t->cancels));
-    /* With one strand nothing can change before a restart what the arguments are computed from, unless computing them has
-     * changed it. */
+    /* With one strand nothing can change before a restart what the arguments are computed from, unless computing them
+     * has changed it. */
     if (hd_value_exists(t->args) && (s->in->strand_count > 1 || !strand_node(t)->args_repeat))
         r = hd_object_set(s->pool, r, "args", t->args);
     return r;

@@ -54,8 +54,8 @@ static bool handle(strand *s, const plan_node *handler, const plan_clause *c, ui
     return walk_along(s, EDGE_GUARD, index);
 }
 
-/* Whether the strand of a branch stands at the FAN_HEAD (its element is bound) or at the BARRIER (`give`). Their HANDLERs
- * are those of the strand that waits. */
+/* Whether the strand of a branch stands at the FAN_HEAD (its element is bound) or at the BARRIER (`give`). Their
+ * HANDLERs are those of the strand that waits. */
 static bool is_beside_its_branch(const strand *s) {
     return s->a->fan && strand_node(s)->fan != s->a->fan->node;
 }
@@ -180,8 +180,8 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
     ev exception = dict_find(f->a->in->w, f->results.dict, ev_int(index))->value;
     assert(exception.kind == EV_EXC);
     if (barrier->mode == BARRIER_GROUP) {
-        /* As in asyncio.TaskGroup, a branch that ends with CancelledError is no failure. One branch alone ends so if the
-         * child for which it waits is cancelled. */
+        /* As in asyncio.TaskGroup, a branch that ends with CancelledError is no failure. One branch alone ends so if
+         * the child for which it waits is cancelled. */
         if (is_cancelled_error(f->a->in->w, exception)) return true;
         /* CPython 3.11 counts that as a cancellation of the group's own task, and does not take it back. */
         note_cancel(task_of(waiter));
@@ -194,7 +194,8 @@ bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index) {
 
 /* ---- cancelling */
 
-/* The innermost branch that the strand is in; NULL: it is in the first function, or in one that is called from there. */
+/* The innermost branch that the strand is in; NULL: it is in the first function, or in one that is called from
+ * there. */
 static const activation *branch_of(const strand *s) {
     const activation *a = s->a;
     while (a && !a->fan) a = a->caller;

@@ -614,8 +614,9 @@ static void begin_step(strand *s, strand_state state) {
     strand_mark(s);
 }
 
-/* All arguments are evaluated before the first is encoded: one of them may change an object that another one names. *out is
- * a tuple, referenced for the caller. *raised: there is none, and unwind() has moved the strand to a handler, or ended it. */
+/* All arguments are evaluated before the first is encoded: one of them may change an object that another one names.
+ * *out is a tuple, referenced for the caller. *raised: there is none, and unwind() has moved the strand to a handler,
+ * or ended it. */
 static bool eval_args(strand *s, const plan_node *n, ev *out, bool *raised) {
     world *w = s->in->w;
     bool ok = true;

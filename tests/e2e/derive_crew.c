@@ -1,8 +1,8 @@
 /* derive_crew.c -- a program with a computation that other programs have, too, for tests/server/leases.
  *
  *     derive_crew STORE [MS [each]]   until it is killed, or told to end: computes main/double from main/n, which takes
- *                                     MS milliseconds; prints "ready", "run N" for each run, and "pair N D" for each run
- *                                     of an effect that reads both
+ *                                     MS milliseconds; prints "ready", "run N" for each run, and "pair N D" for each
+ *                                     run of an effect that reads both
  *     derive_crew STORE write         for each number on standard input: stores it as main/n, and prints "wrote N"
  *
  * With `each` it runs its computations itself (HD_DERIVE_EACH). */

@@ -4,9 +4,9 @@
  *
  * Commit i makes the document SPACE/NAME-i (default main), which must not exist, and adds one to SPACE/total. Prints
  * "ready", then "ok I" when commit I has been acknowledged, and "refused I STATUS"; at the end "done". While the server
- * is away it waits. With LONG, every so many documents is a text of up to 2 MiB, so that some rows of the log are longer
- * than a message that the server is sent without waiting (1 MiB). A commit that is stored twice would make the total wrong; one that is refused although it is stored
- * is told HD_EXISTS. */
+ * is away it waits. With LONG, every so many documents is a text of up to 2 MiB, so that some rows of the log are
+ * longer than a message that the server is sent without waiting (1 MiB). A commit that is stored twice would make the
+ * total wrong; one that is refused although it is stored is told HD_EXISTS. */
 #include <heddle.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* server_post.c -- a program for tests/server/crash: posts an event for each line that it reads, with the line as its id,
- * and says when hd_runtime_sync has returned. */
+/* server_post.c -- a program for tests/server/crash: posts an event for each line that it reads, with the line as its
+ * id, and says when hd_runtime_sync has returned. */
 #include <heddle.h>
 #include <heddle/event.h>
 #include <stdio.h>

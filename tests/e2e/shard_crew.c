@@ -1,8 +1,8 @@
 /* shard_crew.c -- a program that serves several spaces, for tests/server/leases: until it is killed, or told to end.
  *
- *     shard_crew STORE SPACES SHARDS     prints "ready" when its engines are open, "ran <id>" for each action of "tick",
- *                                        "held <id> <from> <until>" (ns, monotonic clock) for each of "narrow", of
- *                                        which two may run at once in a space
+ *     shard_crew STORE SPACES SHARDS     prints "ready" when its engines are open, "ran <id>" for each action of
+ *                                        "tick", "held <id> <from> <until>" (ns, monotonic clock) for each of
+ *                                        "narrow", of which two may run at once in a space
  *
  * On SIGTERM it closes its store, which hands its leases over. */
 #define _POSIX_C_SOURCE 200809L

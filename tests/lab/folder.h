@@ -2,7 +2,7 @@
  *
  *     cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
  *     folder_file(path, sizeof path, "kill.db")    a name in it
- *     folder_store(path, sizeof path, "kill.db")   the same; with HD_STORE=postgres a schema on the server (lab_place.h)
+ *     folder_store(path, sizeof path, "kill.db")   the same; HD_STORE=postgres: a schema on the server (lab_place.h)
  *     folder_remove_store(path)                    a store and what SQLite keeps beside it */
 #ifndef HEDDLE_FOLDER_H
 #define HEDDLE_FOLDER_H

@@ -73,8 +73,8 @@ typedef struct sim_store {
     uint32_t machine;
     state own; /* of the transaction */
     bool open, writes, appended;
-    /* What came with the refusal of the last append (0550): rows behind `winners_after`, for the next attempt alone, and
-     * the numbers beside them, each of which is told once. */
+    /* What came with the refusal of the last append (0550): rows behind `winners_after`, for the next attempt alone,
+     * and the numbers beside them, each of which is told once. */
     const row *winners[WINNERS];
     uint32_t winner_count;
     uint64_t winners_after, beside[LOG_NUMBERS_];

@@ -5,11 +5,11 @@
  * are triggered. After each turn the instances that there are must be ones that the schedule allows:
  *
  *     a time is started at most once, and never before it has come
- *     where overlapping is allowed and every time is caught up, all times that have come are started, unless a jitter may
- *     still delay them
+ *     where overlapping is allowed and every time is caught up, all times that have come are started, unless a jitter
+ *     may still delay them
  *     where it is not, at most one instance is open at once (a triggered one counts)
- *     the last time that has come, and that no jitter delays any more, is started, or a later one; unless it was skipped
- *     because an instance was open */
+ *     the last time that has come, and that no jitter delays any more, is started, or a later one; unless it was
+ *     skipped because an instance was open */
 #define _DEFAULT_SOURCE
 #include "lab.h"
 #include <heddle.h>

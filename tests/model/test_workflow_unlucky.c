@@ -1,5 +1,5 @@
-/* test_workflow_unlucky.c -- allocations fail now and then, one at a time, while many instances run on a file: commits are
- * under way then, and instances that are lost go on from what is stored (W4).
+/* test_workflow_unlucky.c -- allocations fail now and then, one at a time, while many instances run on a file: commits
+ * are under way then, and instances that are lost go on from what is stored (W4).
  *
  * HD_WORKFLOW_UNLUCKY: so many worlds; HD_SEED: which. */
 #define _DEFAULT_SOURCE

@@ -235,7 +235,8 @@ static hd_node look_as_editor(void) {
     return n;
 }
 
-/* C118: the editor shows 2, which it has written; a commit of others that puts 1 back is told, although 1 was told last. */
+/* C118: the editor shows 2, which it has written; a commit of others that puts 1 back is told, although 1 was told
+ * last. */
 static void an_editor_is_told_that_its_edit_was_undone(void **state) {
     for (int pumps = 0; pumps < 2; pumps++) {
         begin();

@@ -394,7 +394,8 @@ static void ids_of_the_builder_never_meet_those_of_the_user(void **state) {
     }
 }
 
-/* Ids are not cut while they are made, so that the numbers behind them count: the registration refuses the long ones. */
+/* Ids are not cut while they are made, so that the numbers behind them count: the registration refuses the long
+ * ones. */
 static void two_steps_of_a_long_name_have_two_ids(void **state) {
     char name[700];
     hd_value ir;

@@ -1,5 +1,5 @@
-/* test_workflow_busy.c -- actions on threads that return late: a thread is free when its action has returned, and what an
- * action has returned reaches its step. */
+/* test_workflow_busy.c -- actions on threads that return late: a thread is free when its action has returned, and what
+ * an action has returned reaches its step. */
 #define _DEFAULT_SOURCE
 #include "workflow_world.h"
 

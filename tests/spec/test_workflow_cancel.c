@@ -190,7 +190,8 @@ static void cancelling_again_from_outside_does_not_cut_clean_up_short(void **sta
     assert_over("cancelled", "clean ed ");
 }
 
-/* As in CPython 3.11 a wait_for that is cancelled while it waits for a task that it has cancelled leaves that behind. */
+/* As in CPython 3.11 a wait_for that is cancelled while it waits for a task that it has cancelled leaves that
+ * behind. */
 static void a_limit_that_is_cancelled_again_leaves_its_branch_behind(void **state) {
     hd_flow *f = flow("w");
     limit_begin(f);

@@ -114,8 +114,8 @@ static void what_a_class_does_in_python_is_unsupported(void **state) {
     assert_raised("Unsupported");
 }
 
-/* CPython takes a member of such an enum for the str or int that it is. A complaint about it is not the engine's to make,
- * whether its message names the class or not. */
+/* CPython takes a member of such an enum for the str or int that it is. A complaint about it is not the engine's to
+ * make, whether its message names the class or not. */
 static void a_complaint_about_an_object_with_code_is_unsupported(void **state) {
     static const char *const forms[] = {
         "['method','ab','strip',[%s]]",

@@ -230,8 +230,8 @@ static void a_document_with_exceptions_inside_is_read(void **state) {
     assert_result("[\"x\",2,\"k\",4,true]");
 }
 
-/* A `try` around a fan-out is not around its branches: an element that does not fit is a branch that has failed, and the
- * handler runs once, when all have ended. */
+/* A `try` around a fan-out is not around its branches: an element that does not fit is a branch that has failed, and
+ * the handler runs once, when all have ended. */
 static void an_element_that_does_not_fit_fails_its_branch(void **state) {
     hd_flow *f = flow("w");
     hd_flow_do(f, "seen = []");

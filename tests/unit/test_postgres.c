@@ -405,7 +405,8 @@ static void assert_next_reads(world *w, uint64_t after, uint64_t hashes) {
     ops->rollback(w->writing);
 }
 
-/* An append is stored or refused, however long its row is, and one that was refused brings the rows that were faster. */
+/* An append is stored or refused, however long its row is, and one that was refused brings the rows that were
+ * faster. */
 static void a_refused_append_brings_the_winners(void **state) {
     static const size_t lengths[] = { SMALL, LARGE };
     for (size_t i = 0; i < 4; i++) {

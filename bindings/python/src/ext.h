@@ -3,8 +3,8 @@
  * The extension uses CPython's stable ABI (3.11), so that one file serves every later version. It has no mutable
  * global state: types, exceptions and hooks are in the module's state, which every object points to.
  *
- * Every function here is called with the GIL held. The library waits in env.wait, and between two calls of env.pause: both
- * let the GIL go (clock.c). */
+ * Every function here is called with the GIL held. The library waits in env.wait, and between two calls of env.pause:
+ * both let the GIL go (clock.c). */
 #ifndef HEDDLE_PYTHON_EXT_H
 #define HEDDLE_PYTHON_EXT_H
 
@@ -49,7 +49,8 @@ typedef struct runtime_object {
     PyObject *module; /* keeps `st` */
     hd_runtime *rt;
     hd_pool *pool; /* for values of one call; cleared when `pool_users` is 0 again */
-    /* Calls that use the pool or convert values. Functions of the program may run in them: none may close the runtime. */
+    /* Calls that use the pool or convert values. Functions of the program may run in them: none may close the
+     * runtime. */
     uint32_t pool_users;
     unsigned long thread; /* that opened it */
     uint64_t forks;       /* module_state.forks at open */
@@ -129,8 +130,8 @@ void callback_free(void *ctx); /* an hd_release_fn */
 
 /* Whether the runtime may be used here and now; else an exception is set. */
 bool runtime_usable(runtime_object *self);
-/* Whether the library may be called at all: the runtime is open, and this is the thread that opened it, and not in a child
- * that was forked since. Where it may not be called, its memory and that of the objects it refers to stays. */
+/* Whether the library may be called at all: the runtime is open, and this is the thread that opened it, and not in a
+ * child that was forked since. Where it may not be called, its memory and that of the objects it refers to stays. */
 bool runtime_is_here(const runtime_object *self);
 /* The same for a call of this name that waits for the store, which nothing may that runs in a transaction. */
 bool runtime_may_wait(runtime_object *self, const char *call);
@@ -185,8 +186,8 @@ PyTypeObject *make_type(module_state *st, PyType_Spec *spec, const char *name);
 PyObject *object_alloc(PyTypeObject *type);
 void object_free(PyObject *object);
 
-/* The characters of a name for the library, where it ends at its first NUL. A text that has one is a ValueError, since it
- * would be another name. NULL: exception set. */
+/* The characters of a name for the library, where it ends at its first NUL. A text that has one is a ValueError, since
+ * it would be another name. NULL: exception set. */
 const char *name_from(PyObject *text);
 
 /* A cell of this class, Cell or a subclass; no cell: the exception that says why. */

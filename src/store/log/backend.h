@@ -92,7 +92,8 @@ typedef struct log_store {
     /* Other writers have appended lately, and the append may lose to one. Set by the writer before append. */
     bool contended;
     /* Of the present transaction: rows that read_after has told came with the refusal of the last append, and are older
-     * than the state of the store that all else is read from. Set by the backend, and false when a transaction begins. */
+     * than the state of the store that all else is read from. Set by the backend, and false when a transaction
+     * begins. */
     bool told_early;
     SABOTAGE_FIELD
 } log_store;

@@ -494,8 +494,8 @@ hd_status client_note_own(client *c, const commit *made, uint64_t row) {
     return note_extra(c, made->extra, row);
 }
 
-/* As of all commits that were noted: that is where the spaces stand, in the middle of a row, too, if the row failed half
- * way. */
+/* As of all commits that were noted: that is where the spaces stand, in the middle of a row, too, if the row failed
+ * half way. */
 hd_status client_document(client *c, const doc_name *name, hd_value *out, uint64_t *seq) {
     assert(c->store->ops->in_transaction(c->store));
     return document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint, UINT64_MAX,

@@ -1,7 +1,7 @@
 /* presence.h -- saying that our session lives, and hearing which others do, where runtimes are on several machines.
  *
- * Once a second the writer sends a *beat*: one statement says until when our session lives, by the clock of the database,
- * asks the same of the sessions that our runtime has named, and looks for rows. */
+ * Once a second the writer sends a *beat*: one statement says until when our session lives, by the clock of the
+ * database, asks the same of the sessions that our runtime has named, and looks for rows. */
 #ifndef STORE_LOG_PRESENCE_H
 #define STORE_LOG_PRESENCE_H
 

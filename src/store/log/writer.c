@@ -416,8 +416,9 @@ static void close_log(writer *w) {
     do_store_work(w);
 }
 
-/* Does the next thing that there is to do. False: there is none, or the writer is to stop. Commits that cannot be stored
- * now keep no command waiting, since the runtime waits for that: it is tried, and may fail for the same reason. */
+/* Does the next thing that there is to do. False: there is none, or the writer is to stop. Commits that cannot be
+ * stored now keep no command waiting, since the runtime waits for that: it is tried, and may fail for the same
+ * reason. */
 static bool work_step(writer *w, bool *stop) {
     writer_command command = take_work(w, stop);
     presence_beat_if_due(w);

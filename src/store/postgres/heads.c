@@ -272,8 +272,8 @@ void pg_end_head(log_store *s) {
     mine->head = NULL;
 }
 
-/* The store gives numbers out in portions. What is left of one when a transaction fails is forgotten (pg_rollback): if the
- * portion was taken in it, the store has it again. */
+/* The store gives numbers out in portions. What is left of one when a transaction fails is forgotten (pg_rollback): if
+ * the portion was taken in it, the store has it again. */
 static hd_status take_doc(pg_store *s, int64_t *out) {
     conn *c = &s->conn;
     if (s->doc_next == s->doc_end) {

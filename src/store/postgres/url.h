@@ -31,8 +31,8 @@ bool url_is_one(const char *name);
 bool url_is_misspelt(const char *name);
 /* An address as it is shown: without passwords, cut where it is longer than `size` - 1. Never longer than it was. */
 void url_show(const char *name, char *out, size_t size);
-/* HD_USAGE: the schema has no name, too long a one, or a bad percent sign; the timeout is no whole number, or too large a one; one of the two is
- * given twice. HD_NOMEM. On failure there is nothing to free. */
+/* HD_USAGE: the schema has no name, too long a one, or a bad percent sign; the timeout is no whole number, or too large
+ * a one; one of the two is given twice. HD_NOMEM. On failure there is nothing to free. */
 hd_status url_init(url *u, const char *name, const hd_env *env, hd_error *error);
 void url_fini(url *u, const hd_env *env);
 /* Replaces every occurrence of the password in a text by asterisks, decoded or not. */
