@@ -337,6 +337,7 @@ static void put_names(const writer *w, hd_builder *b, PyObject *dict, const step
                       bool *sorted) {
     Py_ssize_t position = 0, length, last_length = 0;
     PyObject *key, *item;
+    PyObject *before = NULL; /* has `last`, and is referenced: a hook may remove it from the dict */
     const char *last = NULL;
     *sorted = true;
     while (!PyErr_Occurred() && PyDict_Next(dict, &position, &key, &item)) {
@@ -354,9 +355,11 @@ static void put_names(const writer *w, hd_builder *b, PyObject *dict, const step
         Py_INCREF(item);
         hd_value v = write_value(w, item, &here);
         if (!hd_value_status(v)) put_key(w, b, chars, (size_t)length, v);
-        Py_DECREF(key);
+        Py_XDECREF(before);
+        before = key;
         Py_DECREF(item);
     }
+    Py_XDECREF(before);
 }
 
 static bool keys_are_names(PyObject *dict) {

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import gc
 import os
@@ -614,6 +615,24 @@ print(cell())
 def test_a_store_is_not_closed_while_a_value_is_converted():
     refused = "a store cannot be closed by a function\n"
     assert run_program(CLOSES_WHILE_A_VALUE_IS_CONVERTED) == refused * 2 + "5\n"
+
+
+def test_a_key_may_be_removed_while_its_value_is_converted():
+    class Takes:
+        def __get__(self, value, cls):
+            if value is not None:
+                taken.pop(next(iter(taken)))
+            return 1
+
+    @dataclasses.dataclass
+    class Part:
+        a: int
+
+    Part.a = Takes()
+    taken = {"key" * n: Part.__new__(Part) if n == 10 else n for n in (10, 11, 12)}
+    with heddle.open() as store:
+        store.cell("main/x").set(taken)
+        assert store.cell("main/x")() == {"key" * 10: {"a": 1}, "key" * 11: 11, "key" * 12: 12}
 
 
 def test_a_store_that_is_dropped_has_stored_everything(path):
