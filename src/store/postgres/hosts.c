@@ -37,14 +37,17 @@ void hosts_turn(hosts *h) {
     if (h->count) h->first = (h->first + 1) % h->count;
 }
 
-/* A port alone is that of all hosts. */
+/* The elements from the first one to try on, and then those before it. A port alone is that of all hosts. */
 void hosts_list(const hosts *h, int which, char out[HOSTS_SIZE]) {
     const char *list = h->lists[which], *from = list;
+    size_t length = strlen(list);
     *out = '\0';
     if (h->count < 2) return;
-    assert(h->first < h->count && strlen(list) + 1 < HOSTS_SIZE);
+    assert(h->first < h->count && length < HOSTS_SIZE);
     bool turns = elements(list) == h->count;
     for (unsigned i = 0; turns && i < h->first; i++) from = strchr(from, ',') + 1;
-    snprintf(out, HOSTS_SIZE, "%s%s%.*s", from, from > list ? "," : "",
-             from > list ? (int)(from - list - 1) : 0, list);
+    size_t before = (size_t)(from - list), rest = length - before;
+    memcpy(out, from, rest);
+    if (before) out[rest] = ',', memcpy(out + rest + 1, list, before - 1);
+    out[length] = '\0';
 }
