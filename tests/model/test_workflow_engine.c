@@ -14,6 +14,11 @@
 #include "workflow_programs.h"
 
 enum { HELD_MAX = 64, STEPS_MAX = 20000 };
+#ifdef NDEBUG
+enum { PROGRAMS = 2000 };
+#else
+enum { PROGRAMS = 1000 };
+#endif
 
 static lab_env *env;
 static hd_memory *memory;
@@ -339,7 +344,7 @@ static void compare(uint64_t seed) {
 static void a_random_workflow_means_what_it_says_whatever_its_workers_do(void **state) {
     const char *given = getenv("HD_SEED"), *count = getenv("HD_WORKFLOWS");
     uint64_t seed = given ? strtoull(given, NULL, 0) : 1;
-    long n = given ? 1 : count ? atol(count) : 1500;
+    long n = given ? 1 : count ? atol(count) : PROGRAMS;
     children = rich = true;
     for (long i = 0; i < n; i++, seed++) compare(given ? seed : seed * 104729);
     print_message("%ld completions, %ld crashes, %ld lost, %ld twice, %ld with children, %ld too "
