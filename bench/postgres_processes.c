@@ -89,7 +89,9 @@ void bench_steps_elsewhere(on_server *o) {
 
 /* ---- Writers of one space ---------------------------------------------------------------------- */
 
-enum { WRITERS = 4, IN_FLIGHT = 32, WRITE_MS = 2000 };
+/* One writer and four take turns, because a disk is faster at one time than at another: the turn with the median ratio
+ * counts. */
+enum { WRITERS = 4, IN_FLIGHT = 32, WRITE_MS = 1000, WRITE_TURNS = 5 };
 
 /* Commits until the time is over, and tells how many. */
 static void write_in_child(on_server *o, int writer, int start, int out) {
@@ -162,8 +164,26 @@ static together write_together(on_server *o, int writers) {
     return t;
 }
 
+typedef struct writing {
+    together alone, four;
+    double ratio; /* of the commits of four, and those of one */
+} writing;
+
+static int by_ratio(const void *a, const void *b) {
+    const writing *x = a, *y = b;
+    return (x->ratio > y->ratio) - (x->ratio < y->ratio);
+}
+
 void bench_four_writers(on_server *o) {
-    together alone = write_together(o, 1), four = write_together(o, WRITERS);
+    writing turns[WRITE_TURNS];
+    for (int i = 0; i < WRITE_TURNS; i++) {
+        writing *t = &turns[i];
+        t->alone = write_together(o, 1);
+        t->four = write_together(o, WRITERS);
+        t->ratio = t->alone.commits > 0 ? t->four.commits / t->alone.commits : 0;
+    }
+    qsort(turns, WRITE_TURNS, sizeof *turns, by_ratio);
+    together alone = turns[WRITE_TURNS / 2].alone, four = turns[WRITE_TURNS / 2].four;
     bench_report(
         o->b, &(bench_row){
                   .name = "postgres/four-writers",

@@ -18,10 +18,14 @@ static inline void binheap_place(binheap *h, uint32_t i, binheap_slot slot) {
     slot.item->at = i + 1;
 }
 
+static inline bool binheap_is_before(binheap_slot a, binheap_slot b) {
+    return a.key < b.key || (a.key == b.key && a.item->tie < b.item->tie);
+}
+
 static void binheap_sift_up(binheap *h, uint32_t hole, binheap_slot slot) {
     while (hole > 0) {
         uint32_t parent = (hole - 1) / 2;
-        if (h->slots[parent].key <= slot.key) break;
+        if (!binheap_is_before(slot, h->slots[parent])) break;
         binheap_place(h, hole, h->slots[parent]);
         hole = parent;
     }
@@ -32,8 +36,9 @@ static void binheap_sift_down(binheap *h, uint32_t hole, binheap_slot slot) {
     for (;;) {
         uint32_t child = 2 * hole + 1;
         if (child >= h->count) break;
-        if (child + 1 < h->count && h->slots[child + 1].key < h->slots[child].key) child++;
-        if (slot.key <= h->slots[child].key) break;
+        if (child + 1 < h->count && binheap_is_before(h->slots[child + 1], h->slots[child]))
+            child++;
+        if (!binheap_is_before(h->slots[child], slot)) break;
         binheap_place(h, hole, h->slots[child]);
         hole = child;
     }
@@ -41,7 +46,7 @@ static void binheap_sift_down(binheap *h, uint32_t hole, binheap_slot slot) {
 }
 
 static void binheap_settle(binheap *h, uint32_t hole, binheap_slot slot) {
-    bool up = hole > 0 && slot.key < h->slots[(hole - 1) / 2].key;
+    bool up = hole > 0 && binheap_is_before(slot, h->slots[(hole - 1) / 2]);
     if (up) binheap_sift_up(h, hole, slot);
     else binheap_sift_down(h, hole, slot);
 }
@@ -95,6 +100,6 @@ void binheap_check(const binheap *h) {
     for (uint32_t i = 0; i < h->count; i++) {
         assert(h->slots[i].item->at == i + 1);
         assert(h->slots[i].item->key == h->slots[i].key);
-        assert(i == 0 || h->slots[(i - 1) / 2].key <= h->slots[i].key);
+        assert(i == 0 || !binheap_is_before(h->slots[i], h->slots[(i - 1) / 2]));
     }
 }

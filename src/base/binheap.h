@@ -6,7 +6,8 @@
  *     struct timer { binheap_item item; ... };
  *     struct timer *t = BINHEAP_ENTRY(binheap_peek(&heap), struct timer, item);
  *
- * Among equal keys any may come first, but the same operations give the same order each time.
+ * Among equal keys the item with the smaller `tie` comes first; among equal ties any may, but the same operations give
+ * the same order each time.
  * Keys are kept beside the pointers: sifting compares without touching the objects.
  *
  * Cost: peek O(1); push, pop, remove, update O(log n). Only push and reserve may allocate. */
@@ -18,6 +19,7 @@
 /* Zeroed: in no heap. */
 typedef struct binheap_item {
     uint64_t key; /* written by binheap_push and binheap_update only */
+    uint64_t tie; /* the caller's: it may write it while the item is in no heap */
     uint32_t at;  /* place in the heap, counted from 1; 0: in no heap */
 } binheap_item;
 

@@ -413,26 +413,36 @@ static void flow_all(draft *d) {
     }
 }
 
+static hd_status refuse_read(draft *d, uint32_t at_fault, uint32_t v) {
+    return draft_refuse(d, at_fault, "it reads \"%s\", which nothing on the way to it assigns",
+                        d->f->names->names.items[v]);
+}
+
 /* Whether everything in `reads` may have been assigned when `n` has run; else refused for node `at_fault`. */
-static hd_status check_node_reads(draft *d, uint32_t at_fault, var_set reads, const draft_node *n) {
+static hd_status check_reads_behind(draft *d, uint32_t at_fault, var_set reads,
+                                    const draft_node *n) {
     for (uint32_t v = 0; v < d->f->names->names.count; v++)
         if (var_in(reads, v) && !var_in(n->assigned, v) && !var_in(n->assigns, v))
-            return draft_refuse(d, at_fault,
-                                "it reads \"%s\", which nothing on the way to it assigns",
-                                d->f->names->names.items[v]);
+            return refuse_read(d, at_fault, v);
     return HD_OK;
+}
+
+static hd_status check_node_reads(draft *d, uint32_t i) {
+    const draft_node *n = at(d, i);
+    for (uint32_t v = 0; v < d->f->names->names.count; v++)
+        if (var_in(n->needs, v) && !var_in(n->assigned, v)) return refuse_read(d, i, v);
+    return check_reads_behind(d, i, n->reads, n);
 }
 
 /* What a BARRIER gives is computed in the branch, at its end. */
 static hd_status check_reads(draft *d) {
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < d->nodes.count && !status; i++)
-        if (at(d, i)->node->kind != NODE_BARRIER)
-            status = check_node_reads(d, i, at(d, i)->reads, at(d, i));
+        if (at(d, i)->node->kind != NODE_BARRIER) status = check_node_reads(d, i);
     for (uint32_t k = 0; k < d->edges.count && !status; k++) {
         const plan_edge *e = &d->edges.items[k];
         if (e->kind == EDGE_JOIN)
-            status = check_node_reads(d, e->to, at(d, e->to)->reads, at(d, e->from));
+            status = check_reads_behind(d, e->to, at(d, e->to)->reads, at(d, e->from));
     }
     return status;
 }

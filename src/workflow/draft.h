@@ -21,6 +21,7 @@ typedef struct draft_node {
     uint32_t order;     /* its place in the order; PLAN_NONE: not reached yet */
     uint32_t dominator; /* the closest node that every way from ENTRY leads through */
     var_set reads, assigns; /* by its code */
+    var_set needs;          /* of `reads`: what it reads before it assigns anything */
     var_set assigned;       /* what some way to it has assigned */
 } draft_node;
 

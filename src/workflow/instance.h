@@ -123,7 +123,8 @@ typedef struct strand {
     uint32_t attempt;   /* of the action, from 1 */
     uint32_t lost;      /* attempts whose worker was lost; they do not count against the policy */
     uint64_t since_ms;  /* wall clock: when it began to wait here */
-    uint64_t begun;     /* instance.steps_begun at that time; 0: it was loaded */
+    uint64_t begun;     /* instance.steps_begun at that time; 0: it was loaded, and has no timer */
+    bool loaded;        /* it waits here since before the instance was loaded */
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
     struct fan *waits_for;
@@ -203,7 +204,7 @@ typedef struct instance {
     bool leftovers_cancelled; /* CancelledError has been raised in the strands that are left */
     bool status_changed;
     uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
-    uint64_t steps_begun; /* since it was loaded */
+    uint64_t steps_begun; /* since it was loaded, or more: no stored strand.begun is above it */
     bool number_changed;
     uint8_t parts; /* bits: which parts of the document save.c may have written */
     list strands;  /* in the order of their numbers, which is that in which they were begun */
@@ -266,6 +267,11 @@ hd_value instance_outcome(instance *in, hd_pool *pool);
 strand *instance_strand(instance *in, activation *a);
 /* The only writer of strand.state. */
 void strand_set_state(strand *s, strand_state state);
+/* It begins to wait now, after all that wait already. */
+static inline void instance_count_begun(strand *s) {
+    s->begun = ++s->in->steps_begun;
+    s->loaded = false;
+}
 /* It goes no further. Its memory stays until instance_sweep. */
 void instance_end_strand(strand *s);
 /* It stands in another activation from now on. */

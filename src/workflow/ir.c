@@ -218,11 +218,14 @@ static hd_status note_variables(ir_reader *r) {
         const plan_node *p = n->node;
         n->reads = empty_set(r);
         n->assigns = empty_set(r);
-        if (!n->reads.words || !n->assigns.words) return HD_NOMEM;
+        n->needs = empty_set(r);
+        if (!n->reads.words || !n->assigns.words || !n->needs.words) return HD_NOMEM;
         draft_note(d, i, p->code);
         draft_note(d, i, p->test);
         draft_note(d, i, p->limit_key);
         for (uint32_t k = 0; k < p->arg_count; k++) draft_note(d, i, p->args[k]);
+        for (uint32_t w = 0; w < d->words; w++)
+            n->needs.words[w] = n->reads.words[w] & ~n->assigns.words[w];
         note_target(d, i, &p->into);
         for (uint32_t k = 0; k < p->clause_count; k++)
             if (p->clauses[k].bind != PLAN_NONE) var_add(n->assigns, p->clauses[k].bind);

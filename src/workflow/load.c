@@ -407,6 +407,9 @@ static hd_status load_strand(loader *l, const numbered *n) {
     s->why = hd_value_ref(hd_value_at(v, "why"));
     s->cancelled = times_at(v, "cancelled");
     s->cancels = times_at(v, "cancels");
+    s->begun = (uint64_t)hd_value_as_int(hd_value_at(v, "begun"), 0);
+    s->loaded = true;
+    if (s->begun > l->in->steps_begun) l->in->steps_begun = s->begun;
     s->child_begun = state == STRAND_CHILD;
     s->child_tag = (uint64_t)hd_value_as_int(hd_value_at(v, "tag"), 0);
     return load_args(s, hd_value_at(v, "args"));

@@ -6,9 +6,10 @@
  * It is written for each step, so it is short: `since` counts milliseconds from the instance's start. The rest is there
  * where it is not what most steps have: which call, or which branch of a fan-out ("fan", "index"), it stands in; from
  * the second attempt on which it is ("attempt"), and what the one before has raised ("why"); lost workers ("lost");
- * until when it waits ("due"); the key of its limit ("limit"); what the id of its child ends with, if the plain id was
- * another's ("tag"); how often what it waits for was cancelled ("cancelled"), and how many cancellations of it no time
- * limit has taken back ("cancels"); arguments that a restart could not compute again ("args"). */
+ * until when it waits ("due"), and its place among the steps that began to wait ("begun"); the key of its limit
+ * ("limit"); what the id of its child ends with, if the plain id was another's ("tag"); how often what it waits for was
+ * cancelled ("cancelled"), and how many cancellations of it no time limit has taken back ("cancels"); arguments that a
+ * restart could not compute again ("args"). */
 #ifndef WORKFLOW_OPEN_RECORD_H
 #define WORKFLOW_OPEN_RECORD_H
 

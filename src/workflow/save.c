@@ -354,7 +354,10 @@ static hd_value strand_rest(saver *s, const strand *t) {
     if (t->attempt > 1) r = hd_object_set(s->pool, r, "attempt", hd_int(s->pool, t->attempt));
     if (hd_value_exists(t->why)) r = hd_object_set(s->pool, r, "why", t->why);
     if (t->lost) r = hd_object_set(s->pool, r, "lost", hd_int(s->pool, t->lost));
-    if (t->due_ms) r = hd_object_set(s->pool, r, "due", hd_int(s->pool, (int64_t)t->due_ms));
+    if (t->due_ms) {
+        r = hd_object_set(s->pool, r, "due", hd_int(s->pool, (int64_t)t->due_ms));
+        r = hd_object_set(s->pool, r, "begun", hd_int(s->pool, (int64_t)t->begun));
+    }
     if (hd_value_exists(t->limit)) r = hd_object_set(s->pool, r, "limit", t->limit);
     if (t->state == STRAND_CHILD && t->child_tag)
         r = hd_object_set(s->pool, r, "tag", hd_int(s->pool, (int64_t)t->child_tag));

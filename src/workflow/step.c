@@ -18,22 +18,20 @@ static live *live_of(const strand *s) { return s->in->owner; }
 
 /* Higher priorities first; of equal ones the instances take turns, so that one with many steps does not hold up the
  * others: its nth step that waits has a turn n later than its first. Within a turn in order of becoming ready. */
-#define TURN_SHIFT 18
-#define TURN_BITS  34
+#define TURN_BITS 52
 
-static uint64_t rank(hd_engine *e, live *l, const plan_node *n) {
-    int64_t priority = (int64_t)l->priority + n->priority;
+static uint64_t rank(hd_engine *e, live *l, strand *s) {
+    int64_t priority = (int64_t)l->priority + strand_node(s)->priority;
     if (priority > 2000) priority = 2000;
     if (priority < -2000) priority = -2000;
     if (l->turns_serial != e->turns_serial) l->turns_serial = e->turns_serial, l->turn = 0;
     l->turn = (l->turn > e->turn ? l->turn : e->turn) + 1;
-    uint64_t turn = l->turn & ((UINT64_C(1) << TURN_BITS) - 1);
-    return (uint64_t)(2000 - priority) << (TURN_SHIFT + TURN_BITS) | turn << TURN_SHIFT |
-           (++e->age & ((UINT64_C(1) << TURN_SHIFT) - 1));
+    s->ready.tie = ++e->age;
+    return (uint64_t)(2000 - priority) << TURN_BITS | l->turn;
 }
 
 void step_note_turn(hd_engine *e, uint64_t of_rank) {
-    e->turn = of_rank >> TURN_SHIFT & ((UINT64_C(1) << TURN_BITS) - 1);
+    e->turn = of_rank & ((UINT64_C(1) << TURN_BITS) - 1);
 }
 
 /* Called when what the instance waits for is stored. Steps of an instance that is paused, or is to be
@@ -44,9 +42,10 @@ void step_queue(live *l) {
     l->in->owner = l;
     for (list_node *n; (n = list_pop_front(&l->in->unqueued));) {
         strand *s = LIST_ENTRY(n, strand, unqueued);
+        s->timer.tie =
+            s->begun; /* timers that are due together fire in this order, as in asyncio */
         hd_status status = s->due_ms ? binheap_push(&e->timers, &s->timer, s->due_ms) : HD_OK;
-        if (!status && s->state == STRAND_READY)
-            status = task_push(e, s, rank(e, l, strand_node(s)));
+        if (!status && s->state == STRAND_READY) status = task_push(e, s, rank(e, l, s));
         if (status) {
             live_lost(l);
             return;
@@ -111,6 +110,7 @@ static hd_status retry_later(strand *s, const plan_retry *r) {
     assert(s->state == STRAND_RUNNING && s->attempt < r->attempts);
     s->attempt++;
     s->due_ms = wait > 0 ? s->in->now_ms + (uint64_t)ceil(wait * 1000) : 0;
+    instance_count_begun(s);
     strand_set_state(s, s->due_ms ? STRAND_BACKOFF : STRAND_READY);
     strand_mark(s);
     return HD_OK;
@@ -382,7 +382,7 @@ static bool fire_due(hd_engine *e, bool of_loaded) {
     bool any = false;
     for (binheap_item *first; (first = binheap_peek(&e->timers)) && first->key <= now; any = true) {
         strand *s = BINHEAP_ENTRY(first, strand, timer);
-        if (of_loaded && s->begun) break;
+        if (of_loaded && !s->loaded) break;
         binheap_remove(&e->timers, first);
         fire(e, s);
     }

@@ -610,7 +610,7 @@ static bool walk_join(strand *s, const plan_node *barrier) {
 static void begin_step(strand *s, strand_state state) {
     assert(s->state == STRAND_WALKING && !s->child);
     begin_wait(s, state);
-    s->begun = ++s->in->steps_begun;
+    instance_count_begun(s);
     strand_mark(s);
 }
 

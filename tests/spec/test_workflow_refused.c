@@ -265,6 +265,15 @@ static const struct {
       "['in','x'],['x','out']", "a name holds NUL" },
     { "{'id':'x','kind':'CALC','do':[['expr',['name','ghost']]]," AT "}," OUT,
       "['in','x'],['x','out']", "\"ghost\"" },
+    { "{'id':'x','kind':'ACTION','action':'f','args':[['name','own']],'into':['name','own']," AT
+      "}," OUT,
+      "['in','x'],['x','out']", "reads \"own\", which nothing on the way to it assigns" },
+    { "{'id':'x','kind':'CHILD','workflow':'c','args':{'a':['name','own']},'into':['name','own']"
+      "," AT "}," OUT,
+      "['in','x'],['x','out']", "reads \"own\"" },
+    { "{'id':'x','kind':'FAN_HEAD','over':['name','own'],'into':['name','own']," AT
+      "},{'id':'c','kind':'CALC'},{'id':'j','kind':'BARRIER'}," OUT,
+      "['in','x'],['x','c','ELEM'],['c','j','JOIN'],['j','out']", "reads \"own\"" },
     { "{'id':'x','kind':'CALC'," AT "}", "['in','x']", "nothing follows" },
     { "{'id':'x','kind':'CALC'," AT "}," OUT, "['in','out'],['x','out']", "no edge leads to it" },
     { "{'id':'x','kind':'CALC'," AT "},{'id':'b','kind':'CALC'," AT "}," OUT,

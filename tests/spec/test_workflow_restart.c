@@ -212,6 +212,35 @@ static void branches_get_signals_in_their_order(void **state) {
     assert_result("[0,1,2,3,4,5,6,7,8,9,10,11]");
 }
 
+/* Twelve timers are due together. They were begun from the last branch to the first. */
+static void register_timers(void) {
+    register_nodes("w",
+                   "{'id':'l','kind':'CALC','do':[['assign',['list'],['name','l']]]},"
+                   "{'id':'f','kind':'FAN_HEAD','over':['call','range',[12]],'into':['name','i']},"
+                   "{'id':'s','kind':'SLEEP','seconds':['-',12,['name','i']]},"
+                   "{'id':'t','kind':'SLEEP','seconds':['+',1,['name','i']]},"
+                   "{'id':'n','kind':'CALC','do':[['expr',['method',['name','l'],'append',[['name',"
+                   "'i']]]]]},{'id':'j','kind':'BARRIER'},"
+                   "{'id':'out','kind':'RETURN','value':['name','l']}",
+                   "['in','l'],['l','f'],['f','s','ELEM'],['s','t'],['t','n'],['n','j','JOIN'],"
+                   "['j','out']");
+}
+
+/* W4: timers that are due together fire in the order in which they were begun, also after a restart. */
+static void timers_fire_in_their_order(void **state) {
+    register_timers();
+    for (int restarts = 0; restarts < 3; restarts++) {
+        start("w", "{}");
+        for (int second = 0; second < 12; second++) {
+            advance(1000);
+            if (restarts == 1 && second == 11) restart();
+            if (restarts == 2) restart();
+        }
+        advance(1000);
+        assert_result("[11,10,9,8,7,6,5,4,3,2,1,0]");
+    }
+}
+
 /* Objects have rising numbers, and most are gone: loading costs what is there. */
 static void numbers_of_objects_cost_nothing(void **state) {
     register_nodes("w",
@@ -304,6 +333,7 @@ int main(void) {
         IN_A_WORLD(a_step_is_not_lost_when_its_engine_is_closed),
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
         IN_A_WORLD(branches_get_signals_in_their_order),
+        IN_A_WORLD(timers_fire_in_their_order),
         IN_A_WORLD(numbers_of_objects_cost_nothing),
         IN_A_WORLD(many_branches_are_loaded),
         IN_A_WORLD(two_strands_of_one_number_are_refused),

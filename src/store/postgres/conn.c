@@ -568,6 +568,7 @@ static void take_result(conn *c, PGresult *r, bool ours) {
         break;
     case PGRES_FATAL_ERROR:
         if (ours) fail_by(c, r);
+        else c->push_failed = true;
         break;
     default: break; /* the server has skipped the statement because of an earlier failure */
     }
@@ -577,10 +578,12 @@ static void take_result(conn *c, PGresult *r, bool ours) {
 /* After a failure the server skips everything up to the next sync, PREPAREs too. Which PREPAREs came before it is not
  * known: all that were sent since the last sync are sent again. */
 static void forget_fresh(conn *c) {
+    bool failed = c->failure || c->push_failed;
     for (int i = 0; i < PG_SQL_COUNT_; i++) {
-        if (c->failure && c->fresh[i]) c->prepared[i] = false;
+        if (failed && c->fresh[i]) c->prepared[i] = false;
         c->fresh[i] = false;
     }
+    c->push_failed = false;
 }
 
 static bool take_notifications(conn *c) {

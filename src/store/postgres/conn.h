@@ -48,6 +48,7 @@ typedef struct conn {
     int heard_fd; /* a bell, rung when `heard` grew while a statement was waited for; -1: none */
     bool prepared[PG_SQL_COUNT_];
     bool fresh[PG_SQL_COUNT_];     /* prepared since results were last waited for */
+    bool push_failed;              /* the server has refused a pushed statement since then */
     uint32_t tries[PG_SQL_COUNT_]; /* how often it was prepared: a part of its name on the server */
     conn_mode mode;
     bool begun;  /* the server has a transaction, or will have with what is queued */
