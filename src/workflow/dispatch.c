@@ -258,6 +258,12 @@ bool task_is_held_by(const worker *w, uint64_t token) {
     return c && c->w == w;
 }
 
+place_id task_document(const hd_engine *e, uint64_t token) {
+    const task *c = claim_of(e, token);
+    const live *l = c->s->in->owner;
+    return l->doc;
+}
+
 /* A free one; NULL: no memory, or too many. */
 static task *new_claim(hd_engine *e) {
     if (e->free_claims.count) return vec_pop(&e->free_claims);

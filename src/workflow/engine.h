@@ -647,8 +647,9 @@ void remotes_pump(struct remotes *r);
 /* Tells them what there is to tell. */
 void remotes_flush(struct remotes *r);
 uint64_t remotes_deadline(const struct remotes *r);
-/* The commit of this number was refused: outcomes that it was to store count as late. */
-void remotes_lost(struct remotes *r, uint64_t number);
+/* The commit of this number was refused, or will not store what the instance of this document (0: any) has done since
+ * the commit before: outcomes that it was to store count as late. */
+void remotes_lost(struct remotes *r, uint64_t number, place_id doc);
 void remotes_close(struct remotes *r);
 
 /* ---- away.c */

@@ -407,7 +407,9 @@ hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
  * instead: its inputs come from a walk of its parent that may be lost, too, and the parent's next walk begins it again
  * if it comes to the CHILD. */
 void live_lost(live *l) {
-    if (l->kin) l->e->spoiled = true;
+    hd_engine *e = l->e;
+    remotes_lost(e->remotes, e->commits_begun + 1, l->doc);
+    if (l->kin) e->spoiled = true;
     if (hd_value_exists(hd_value_at(l->record, "parent"))) {
         live_free(l);
         return;
@@ -775,7 +777,7 @@ static void verdict(hd_status status, void *ctx) {
         within && within_is_to_blame(status); /* the step fails, which is another commit */
     if (may_be_refused_again(status) && !blamed) hold_back(e, status);
     else if (!status) e->refusals = 0, e->held_until = 0;
-    if (status) keep_lost(e), away_lost(e), remotes_lost(e->remotes, f->number);
+    if (status) keep_lost(e), away_lost(e), remotes_lost(e->remotes, f->number, 0);
     bool too_long = status == HD_LIMIT && !within, alone = f->singly || f->lives.count == 1;
     if (too_long && !alone) e->singly = f->lives.count;
     for (live *l; (l = take_off(f));) {
@@ -930,6 +932,12 @@ void live_commit_group(hd_engine *e) {
     if (a->ops->start) a->ops->start(a);
 }
 
+/* Whether the commit that begins now leaves out what is to be stored: of instances that are stored singly
+ * (engine.singly) or wait for memory, or of messages that are to be read again. */
+static bool leaves_some(const hd_engine *e) {
+    return e->changed.count || e->overheard || !list_empty(&e->lame);
+}
+
 hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
     flight *f = free_flight(e);
     live *unfit = NULL;
@@ -948,7 +956,7 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
     vec_clear(&e->spent);
     away_written(e);
     uint32_t lives = f->lives.count;
-    if (e->changed.count) e->commits_short = e->commits_begun + 1; /* engine.singly left some */
+    if (leaves_some(e)) e->commits_short = e->commits_begun + 1;
     status = send(e, f, tx);
     note_storing(e, began_ns, lives);
     return status;

@@ -214,12 +214,13 @@ static void hear_outcome(remote *r, const wire_message *m) {
         r->ending = true;
         return;
     }
+    remote_ack ack = { token, e->commits_begun + 1, task_document(e, token) };
+    (void)vec_push(e->env, &r->acks, ack); /* first: if the instance is lost, it is taken back */
     hd_status status = m->type == WIRE_COMPLETE    ? task_complete(e, token, m->result)
                        : hd_value_exists(m->error) ? task_raise(e, token, m->error)
                                                    : task_fail(e, token, m->class_name, m->message);
     assert(!status);
     (void)status;
-    (void)vec_push(e->env, &r->acks, ((remote_ack){ token, e->commits_begun + 1 }));
     set_capacity(r);
 }
 
@@ -289,12 +290,12 @@ void remote_hear(remote *r, const char *bytes, size_t length) {
 /* ---- stored */
 
 /* Their steps run again. */
-static void tell_lost(remote *r, uint64_t number) {
+static void tell_lost(remote *r, uint64_t number, place_id doc) {
     char token[WIRE_TOKEN_MAX];
     uint32_t kept = 0;
     for (uint32_t i = 0; i < r->acks.count; i++) {
         remote_ack a = r->acks.items[i];
-        if (a.commit != number) {
+        if (a.commit != number || (doc && a.doc != doc)) {
             r->acks.items[kept++] = a;
             continue;
         }
@@ -304,9 +305,9 @@ static void tell_lost(remote *r, uint64_t number) {
     r->acks.count = kept;
 }
 
-void remotes_lost(remotes *all, uint64_t number) {
+void remotes_lost(remotes *all, uint64_t number, place_id doc) {
     if (!all) return;
-    LIST_FOR (n, &all->all) tell_lost(LIST_ENTRY(n, remote, link), number);
+    LIST_FOR (n, &all->all) tell_lost(LIST_ENTRY(n, remote, link), number, doc);
 }
 
 static void tell_stored(remote *r) {

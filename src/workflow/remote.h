@@ -32,6 +32,7 @@
 typedef struct remote_ack {
     uint64_t token;
     uint64_t commit; /* the number of the commit that stores it */
+    place_id doc;    /* of the instance; no reference: it is compared, and not used */
 } remote_ack;
 
 typedef struct remote {

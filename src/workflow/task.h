@@ -168,6 +168,8 @@ hd_status task_lost(struct hd_engine *e, uint64_t token);
 
 /* Whether the token names a claim that this worker has now. */
 bool task_is_held_by(const worker *w, uint64_t token);
+/* The document of the claim's instance. */
+place_id task_document(const struct hd_engine *e, uint64_t token);
 /* The number of the shard that the claim's instance belongs to. The claim may have just ended. */
 uint32_t task_shard(const struct hd_engine *e, uint64_t token);
 

@@ -309,6 +309,53 @@ static void the_step_of_a_worker_that_ends_goes_to_another(void **state) {
     close(second);
 }
 
+static void complete(int fd, const char *task) {
+    char m[200];
+    hd_value token = hd_value_at(parse(task), "token");
+    snprintf(m, sizeof m, "{\"type\":\"complete\",\"token\":\"%s\",\"result\":1}",
+             hd_value_as_text(token, ""));
+    say(fd, "{\"type\":\"claim\",\"count\":1}");
+    say(fd, m);
+}
+
+/* Hears all that has come, and does a task then. False: an outcome is stored, or there was no memory for a message. */
+static bool listen_to(int fd) {
+    char task[1000] = "";
+    for (const char *m; *(m = hear(fd));) {
+        if (strstr(m, "\"done\"")) assert_string_equal(status_now(), "done");
+        if (strstr(m, "\"done\"") || !strcmp(m, "closed")) return false;
+        if (strstr(m, "\"task\"")) snprintf(task, sizeof task, "%s", m);
+    }
+    if (*task) complete(fd, task);
+    return true;
+}
+
+/* The nth allocation fails after a step's outcome has come. False: all had memory. */
+static bool lose_an_outcome(uint64_t nth) {
+    int fd = worker_now();
+    start("{}");
+    complete(fd, hear(fd));
+    lab_env_fail_at(env, nth);
+    for (int i = 0; i < 6; i++) (void)hd_runtime_pump(rt);
+    bool failed = lab_env_failed(env);
+    lab_env_fail_at(env, 0);
+    for (int i = 0; i < 100 && listen_to(fd); i++) {
+        lab_env_advance_ms(env, 100);
+        pump();
+    }
+    close(fd);
+    pump();
+    return failed;
+}
+
+/* docs/WORKERS.md: `done` says that what the worker said is stored, whichever allocation fails. */
+static void a_lost_outcome_is_not_told_as_stored(void **state) {
+    for (uint64_t nth = 1; lose_an_outcome(nth); nth++) {
+        tear_down(state);
+        set_up(state);
+    }
+}
+
 /* W1: what is said with an old token is late, and changes nothing. */
 static void an_old_token_is_late(void **state) {
     int fd = worker_now();
@@ -811,6 +858,7 @@ int main(void) {
         TEST(a_worker_gets_as_many_steps_as_it_asks_for),
         TEST(a_worker_gets_steps_of_its_actions_alone),
         TEST(the_step_of_a_worker_that_ends_goes_to_another),
+        TEST(a_lost_outcome_is_not_told_as_stored),
         TEST(an_old_token_is_late),
         TEST(a_token_is_good_on_its_own_connection_alone),
         TEST(a_worker_that_connects_again_is_late_with_its_old_token),

@@ -83,11 +83,11 @@ static void an_instance_is_loaded_when_its_commit_has_its_verdict(void **state) 
 }
 
 static int told;
-static uint32_t waits_when_told;
+static bool busy_when_told;
 
 static void note_stored(void *ctx) {
     told++;
-    waits_when_told = engine->waits;
+    busy_when_told = engine->waits || engine->changed.count || !list_empty(&engine->lame);
 }
 
 /* Another program writes into the document of the instance: the next commit of the engine is refused. */
@@ -98,8 +98,8 @@ static void write_note(void) {
     assert_int_equal(hd_runtime_sync(other), HD_OK);
 }
 
-/* hd_workflow_stored: what a refused commit was to store is not stored. */
-static void a_refused_commit_stores_nothing(void **state) {
+/* An instance that a message has paused in memory, which no commit stores yet. */
+static void pause_one(void) {
     register_nodes("w", "{'id':'a','kind':'WAIT','signal':'go'},{'id':'out','kind':'RETURN'}",
                    "['in','a'],['a','out']");
     start("w", "{}");
@@ -112,12 +112,35 @@ static void a_refused_commit_stores_nothing(void **state) {
         if (rt->r.settled + 1 < rt->r.next_local) (void)hd_runtime_pump(rt);
         else inbox_work(engine);
     }
-    write_note();
+}
+
+static void assert_told_when_paused(void) {
     assert_int_equal(live_commit(engine), HD_OK);
     assert_int_equal(engine->waits, 1);
     PUMP_UNTIL(rt, told);
-    assert_int_equal(waits_when_told, 0);
+    assert_false(busy_when_told);
     assert_string_equal(field("status"), "paused");
+}
+
+/* hd_workflow_stored: what a refused commit was to store is not stored. */
+static void a_refused_commit_stores_nothing(void **state) {
+    pause_one();
+    write_note();
+    assert_told_when_paused();
+}
+
+/* hd_workflow_stored: a commit does not store what an instance is to do that waits for memory then. */
+static void what_waits_for_memory_is_not_stored(void **state) {
+    char first[HD_INSTANCE_ID_SIZE];
+    pause_one();
+    snprintf(first, sizeof first, "%s", id);
+    lab_env_fail_from(env, 1);
+    live_lose_changed(engine);
+    lab_env_fail_from(env, 0);
+    assert_false(list_empty(&engine->lame));
+    start("w", "{}");
+    snprintf(id, sizeof id, "%s", first);
+    assert_told_when_paused();
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -126,6 +149,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(an_instance_is_loaded_when_its_commit_has_its_verdict),
         TEST(a_refused_commit_stores_nothing),
+        TEST(what_waits_for_memory_is_not_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
