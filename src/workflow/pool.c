@@ -263,7 +263,9 @@ void pool_close(hd_engine *e) {
     LIST_FOR (n, &p->running) atomic_store(&LIST_ENTRY(n, job, link)->revoked, true);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
+    env_pause(e->env, true);
     for (uint32_t i = 0; i < p->count; i++) pthread_join(p->threads[i], NULL);
+    env_pause(e->env, false);
     while (!list_empty(&p->jobs)) free_job(e->env, LIST_ENTRY(list_pop_front(&p->jobs), job, link));
     worker_leave(&p->w);
     pthread_cond_destroy(&p->wake);

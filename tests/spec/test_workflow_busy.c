@@ -77,12 +77,44 @@ static void an_action_that_returns_without_memory_is_heard_of(void **state) {
     assert_raised("MemoryError");
 }
 
+static atomic_bool is_paused, seen_paused;
+
+static void note_pause(bool begins, void *ctx) { atomic_store(&is_paused, begins); }
+
+/* As an action in a language with a lock around its interpreter, it ends when the lock is let go. */
+static hd_status locked(hd_action *a, hd_value args, void *ctx) {
+    atomic_store(&begun, true);
+    for (int i = 0; i < 2000000 && !atomic_load(&is_paused); i++) sched_yield();
+    atomic_store(&seen_paused, atomic_load(&is_paused));
+    return hd_action_return(a, hd_null());
+}
+
+/* base.h, hd_pause_fn: closing an engine waits for its threads. */
+static void a_close_tells_that_it_waits_for_threads(void **state) {
+    hd_env pausing = *lab_env_of(env);
+    hd_options options = { .env = &pausing };
+    hd_engine_options one = { .threads = 1 };
+    hd_action_spec spec = { .name = "locked", .fn = locked };
+    pausing.pause = note_pause;
+    close_store();
+    assert_int_equal(hd_open(NULL, &options, &rt, NULL), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    assert_int_equal(hd_engine_open(rt, &one, &engine, NULL), HD_OK);
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    run_action("locked", "");
+    while (!atomic_load(&begun)) sched_yield();
+    hd_engine_close(engine);
+    assert_true(atomic_load(&seen_paused));
+    assert_false(atomic_load(&is_paused));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_world)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_step_is_claimed_when_a_thread_is_free),
         TEST(an_action_that_returns_without_memory_is_heard_of),
+        TEST(a_close_tells_that_it_waits_for_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
