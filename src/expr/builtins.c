@@ -534,21 +534,13 @@ static ev f_raise(world *w, ev self, const ev *a, const call *c) {
     return raise_f(w, CLASS_TypeError, "exceptions must derive from BaseException");
 }
 
-/* As UTF-8, cut where it is too long. */
-static void text_short(const text *t, char *out, size_t size) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < t->count && n + 5 < size; i++)
-        n += utf8_put((uint8_t *)out + n, text_at(t, i));
-    out[n] = 0;
-}
-
 /* heddle.keywords(function, mapping, mapping): what a call of a function of the program gives by name; the second
  * mapping must have no key of the first. `function` is how CPython names the function when it complains. */
 static ev f_keywords(world *w, ev self, const ev *a, const call *c) {
     ARGUMENTS;
     char function_[300] = "?", key[300];
     ev all = dict_new(w, EV_DICT);
-    if (a[0].kind == EV_STR) text_short(a[0].text, function_, sizeof function_);
+    if (a[0].kind == EV_STR) (void)text_short(a[0].text, function_, sizeof function_);
     for (uint32_t i = 1; i < CALL_MAX && arg_given(a[i]) && !ev_failed(all); i++) {
         uint32_t at = 0;
         if (a[i].kind != EV_DICT)
@@ -558,11 +550,10 @@ static ev f_keywords(world *w, ev self, const ev *a, const call *c) {
             bool twice = dict_find(w, all.dict, e->key);
             ev shown = twice ? ev_str(w, e->key) : w->empty_str;
             if (ev_failed(shown)) return shown;
-            text_short(shown.text, key, sizeof key);
             if (twice)
                 return raise_f(w, CLASS_TypeError,
                                "%s() got multiple values for keyword argument '%s'", function_,
-                               key);
+                               text_short(shown.text, key, sizeof key));
             if (!dict_set(w, all.dict, e->key, e->value)) return ev_fail();
         }
     }

@@ -291,11 +291,11 @@ static bool bind_fields(world *w, const class_info *info, const call *c, ev *out
     for (uint32_t k = 0; k < c->named; k++) {
         uint32_t i = 0;
         const text *name = c->names[k].text;
-        while (i < info->fields_count && !text_is(name, info->fields[i])) i++;
+        while (i < info->fields_count && !text_is_utf8(name, info->fields[i])) i++;
         if (i == info->fields_count) {
-            raise_f(w, CLASS_TypeError, "%s.__init__() got an unexpected keyword argument '%.*s'",
-                    class_shown(info), text_is_wide(name) ? 1 : (int)name->count,
-                    text_is_wide(name) ? "?" : (const char *)name->data);
+            char shown[160];
+            raise_f(w, CLASS_TypeError, "%s.__init__() got an unexpected keyword argument '%s'",
+                    class_shown(info), text_short(name, shown, sizeof shown));
             return false;
         }
         if (arg_given(out[i])) {

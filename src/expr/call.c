@@ -51,9 +51,9 @@ static bool check_places(world *w, const function *f, const char *owner, const c
 /* ---- Keywords ---------------------------------------------------------------------------- */
 
 static bool refuse_keyword(world *w, const function *f, const text *name) {
-    raise_f(w, CLASS_TypeError, "'%.*s' is an invalid keyword argument for %s()",
-            text_is_wide(name) ? 1 : (int)name->count,
-            text_is_wide(name) ? "?" : (const char *)name->data, f->name);
+    char shown[160];
+    raise_f(w, CLASS_TypeError, "'%s' is an invalid keyword argument for %s()",
+            text_short(name, shown, sizeof shown), f->name);
     return false;
 }
 

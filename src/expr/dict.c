@@ -57,7 +57,7 @@ dict_entry *dict_find(world *w, const dict *d, ev key) {
 dict_entry *dict_find_name(const dict *d, const char *name) {
     for (uint32_t i = 0; i < d->used; i++) {
         dict_entry *e = &d->entries[i];
-        if (e->key.kind == EV_STR && text_is(e->key.text, name)) return e;
+        if (e->key.kind == EV_STR && text_is_utf8(e->key.text, name)) return e;
     }
     return NULL;
 }

@@ -47,11 +47,7 @@ static SELDOM ev unbound_name(machine *m, const insn *i) {
 static SELDOM ev unbound_local(machine *m, const insn *i) {
     char name[200];
     const text *t = m->c->constants.items[i->c].text;
-    size_t n = 0;
-    for (uint32_t k = 0; k < t->count && n < sizeof name - 5; k++)
-        n += utf8_put((uint8_t *)name + n, text_at(t, k));
-    name[n] = 0;
-    return refuse_unbound(m, name, i->a);
+    return refuse_unbound(m, text_short(t, name, sizeof name), i->a);
 }
 
 static bool store_name(machine *m, const insn *i, ev v) {
@@ -219,11 +215,8 @@ static const char *callee_method(const method_site *site, char out[CALLEE_SIZE])
         [EV_SET] = "set.",     [EV_RANGE] = "range.",
     };
     const char *kind = site->kind < EV_KINDS && kinds[site->kind] ? kinds[site->kind] : "";
-    const text *t = site->name.text;
     size_t n = (size_t)snprintf(out, CALLEE_SIZE, "%s", kind);
-    for (uint32_t k = 0; k < t->count && n < CALLEE_SIZE - 5; k++)
-        n += utf8_put((uint8_t *)out + n, text_at(t, k));
-    out[n] = 0;
+    (void)text_short(site->name.text, out + n, CALLEE_SIZE - n);
     return out;
 }
 

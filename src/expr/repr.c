@@ -71,11 +71,11 @@ static bool repr_own(text_builder *b, ev v) {
 static bool repr_tuple(text_builder *b, ev v) {
     const class_info *info = v.o->class_ ? class_of(b->w->classes, v.o->class_) : NULL;
     if (info && info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
-    if (info) write_ascii(b, class_shown(info));
+    if (info) write_name(b, class_shown(info));
     write_point(b, '(');
     for (uint32_t i = 0; i < v.tuple->count; i++) {
         if (i) write_ascii(b, ", ");
-        if (info && i < info->fields_count) write_ascii(b, info->fields[i]), write_point(b, '=');
+        if (info && i < info->fields_count) write_name(b, info->fields[i]), write_point(b, '=');
         if (!repr_build(b, v.tuple->items[i])) return false;
     }
     write_ascii(b, v.tuple->count == 1 && !info ? ",)" : ")");
@@ -117,7 +117,7 @@ static bool repr_view(text_builder *b, const view *v) {
 /* <class 'shop.Item'> */
 static void repr_class(text_builder *b, const class_info *info) {
     write_ascii(b, "<class '");
-    for (const char *c = info->name; *c; c++) write_point(b, *c == ':' ? '.' : (uint8_t)*c);
+    write_name(b, info->name);
     write_ascii(b, "'>");
 }
 
@@ -126,7 +126,7 @@ static bool repr_record(text_builder *b, ev v) {
     const class_info *info = class_of(b->w->classes, v.o->class_);
     const char *colon = strchr(info->name, ':');
     if (info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
-    write_ascii(b, colon ? colon + 1 : info->name);
+    write_name(b, colon ? colon + 1 : info->name);
     write_point(b, '(');
     if (!info->fields_count && !repr_entries(b, v.dict, "=", true)) return false;
     for (uint32_t i = 0; i < info->fields_count; i++) {
@@ -137,7 +137,7 @@ static bool repr_record(text_builder *b, ev v) {
             return false;
         }
         if (i) write_ascii(b, ", ");
-        write_ascii(b, info->fields[i]);
+        write_name(b, info->fields[i]);
         write_point(b, '=');
         if (!repr_build(b, e->value)) return false;
     }
@@ -208,7 +208,7 @@ static bool repr_exc(text_builder *b, ev v) {
     const text *said = exc_said(v, "__repr__");
     if (said) return write_whole(b, said), !b->failed;
     if (info->flags & CLASS_OWN_TEXT) return repr_own(b, v);
-    write_ascii(b, class_shown(info));
+    write_name(b, class_shown(info));
     write_point(b, '(');
     bool good = repr_items(b, v.exc->args.tuple->items, v.exc->args.tuple->count);
     write_point(b, ')');
@@ -218,7 +218,7 @@ static bool repr_exc(text_builder *b, ev v) {
 static bool repr_enum(text_builder *b, ev v) {
     if (ev_flags(b->w->classes, v) & CLASS_OWN_TEXT) return repr_own(b, v);
     write_point(b, '<');
-    write_ascii(b, class_shown(class_of(b->w->classes, v.o->class_)));
+    write_name(b, class_shown(class_of(b->w->classes, v.o->class_)));
     write_point(b, '.');
     write_whole(b, v.enumer->name.text);
     write_ascii(b, ": ");
@@ -392,7 +392,7 @@ ev ev_str(world *w, ev v) {
     if (flags & CLASS_OWN_TEXT) return raise_own(w, v.o->class_, "str()");
     if (flags & CLASS_BARE_TEXT) return ev_str(w, v.enumer->value);
     text_builder b = write_text(w);
-    write_ascii(&b, class_shown(class_of(w->classes, v.o->class_)));
+    write_name(&b, class_shown(class_of(w->classes, v.o->class_)));
     write_point(&b, '.');
     write_whole(&b, v.enumer->name.text);
     return write_str(&b);

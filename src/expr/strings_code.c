@@ -36,19 +36,11 @@ static codec codec_of(const text *name) {
 
 static const char *const codec_names[] = { "utf-8", "ascii", "latin-1" };
 
-static const char *utf8_of(const text *t, char *out, size_t size) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < t->count && n + 5 < size; i++)
-        n += utf8_put((uint8_t *)out + n, text_at(t, i));
-    out[n] = 0;
-    return out;
-}
-
 static bool find_codec(world *w, ev encoding, codec *out) {
     char name[200];
     *out = arg_given(encoding) ? codec_of(encoding.text) : CODEC_UTF8;
     if (*out != CODEC_UNKNOWN) return true;
-    raise_f(w, CLASS_Unsupported, "the encoding %s", utf8_of(encoding.text, name, sizeof name));
+    raise_f(w, CLASS_Unsupported, "the encoding %s", text_short(encoding.text, name, sizeof name));
     return false;
 }
 
@@ -59,7 +51,7 @@ static bool is_handler(ev errors, const char *name) {
 static bool unknown_handler(world *w, ev errors) {
     char name[200];
     raise_f(w, CLASS_Unsupported, "the error handler '%s'",
-            utf8_of(errors.text, name, sizeof name));
+            text_short(errors.text, name, sizeof name));
     return false;
 }
 

@@ -279,10 +279,7 @@ static bool exc_has_method(const world *w, const exc *e, const text *name) {
 
 static ev refuse_attr(world *w, ev v, ev name) {
     char shown[160];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < name.text->count && n < sizeof shown - 5; i++)
-        n += (uint32_t)utf8_put((uint8_t *)shown + n, text_at(name.text, i));
-    shown[n] = 0;
+    (void)text_short(name.text, shown, sizeof shown);
     const class_info *info = class_of(w->classes, v.kind == EV_TYPE ? (uint32_t)v.i : ev_class(v));
     bool program = v.kind == EV_TYPE && v.i >= CLASS_BUILTIN_COUNT;
     bool method = v.kind == EV_EXC && exc_has_method(w, v.exc, name.text);
@@ -412,7 +409,7 @@ static ev tuple_attr(const world *w, ev v, const text *name) {
     if (!v.o->class_) return ev_unbound();
     const class_info *info = class_of(w->classes, v.o->class_);
     for (uint32_t i = 0; i < info->fields_count && i < v.tuple->count; i++)
-        if (text_is(name, info->fields[i])) return v.tuple->items[i];
+        if (text_is_utf8(name, info->fields[i])) return v.tuple->items[i];
     return ev_unbound();
 }
 
@@ -431,6 +428,11 @@ static ev range_attr(const range *r, const text *name) {
 /* A combination of flags may have no name, which is encoded as an empty one. */
 static ev enum_name(ev v) { return v.enumer->name.text->count ? v.enumer->name : ev_none(); }
 
+static ev name_of_class(world *w, uint32_t class_) {
+    const char *name = class_shown(class_of(w->classes, class_));
+    return text_of_utf8(w, name, strlen(name));
+}
+
 ev attr_get(world *w, ev v, ev name) {
     ev found = ev_unbound();
     assert(name.kind == EV_STR);
@@ -443,7 +445,7 @@ ev attr_get(world *w, ev v, ev name) {
     else if (v.kind == EV_ENUM && text_is(name.text, "name")) found = enum_name(v);
     else if (v.kind == EV_ENUM && text_is(name.text, "value")) found = v.enumer->value;
     else if (v.kind == EV_TYPE && text_is(name.text, "__name__"))
-        return text_of_ascii(w, class_shown(class_of(w->classes, (uint32_t)v.i)));
+        return name_of_class(w, (uint32_t)v.i);
     bool own = v.kind == EV_TYPE && class_may_have_metaclass(w->classes, (uint32_t)v.i);
     if (text_is(name.text, "__class__") && found.kind == EV_UNBOUND && !own)
         return ev_type(ev_class(v));
@@ -452,11 +454,11 @@ ev attr_get(world *w, ev v, ev name) {
 
 /* AttributeError for assigning or deleting an attribute of a value of a built-in class. */
 static bool refuse_change(world *w, ev v, ev name) {
+    char shown[160];
     bool number = ev_is_number(v) && number_attr(v, name.text).kind != EV_UNBOUND;
     if (number)
-        raise_f(w, CLASS_AttributeError, "attribute '%.*s' of '%s' objects is not writable",
-                (int)name.text->count, (const char *)name.text->data,
-                v.kind == EV_FLOAT ? "float" : "int");
+        raise_f(w, CLASS_AttributeError, "attribute '%s' of '%s' objects is not writable",
+                text_short(name.text, shown, sizeof shown), v.kind == EV_FLOAT ? "float" : "int");
     else if (v.kind == EV_RANGE && range_attr(v.range, name.text).kind != EV_UNBOUND)
         raise_f(w, CLASS_AttributeError, "readonly attribute");
     else refuse_attr(w, v, name);
@@ -508,6 +510,7 @@ bool exc_put(world *w, exc *e, const char *name, ev value) {
 }
 
 bool attr_set(world *w, ev v, ev name, ev value) {
+    char shown[160];
     if (!world_need(w, v)) return false;
     if (text_is(name.text, "__cause__")) {
         if (v.kind == EV_EXC) return set_cause(w, v.exc, value);
@@ -518,18 +521,17 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     }
     if (v.kind == EV_EXC) {
         if (ev_flags(w->classes, v) & (CLASS_OWN_TEXT | CLASS_OWN_SET) || exc_has_text(v))
-            return raise_f(
-                       w, CLASS_Unsupported,
-                       "assigning '%.*s' of a '%s', whose text code of the class makes: give it "
-                       "to the constructor, or do it in an action",
-                       (int)name.text->count, (const char *)name.text->data,
-                       class_shown(class_of(w->classes, v.o->class_))),
+            return raise_f(w, CLASS_Unsupported,
+                           "assigning '%s' of a '%s', whose text code of the class makes: give it "
+                           "to the constructor, or do it in an action",
+                           text_short(name.text, shown, sizeof shown),
+                           class_shown(class_of(w->classes, v.o->class_))),
                    false;
         if (exc_is_readonly(w, v.exc, name.text))
             return raise_f(w, CLASS_AttributeError, "readonly attribute"), false;
         if (exc_shows(w, v.exc, name.text))
-            return raise_f(w, CLASS_Unsupported, "assigning '%.*s' of an exception",
-                           (int)name.text->count, (const char *)name.text->data),
+            return raise_f(w, CLASS_Unsupported, "assigning '%s' of an exception",
+                           text_short(name.text, shown, sizeof shown)),
                    false;
         return exc_set(w, v.exc, name, value);
     }
@@ -541,9 +543,9 @@ bool attr_set(world *w, ev v, ev name, ev value) {
     if (info->flags & CLASS_OWN_SET)
         return raise_own(w, v.o->class_, "assigning an attribute"), false;
     if (info->flags & CLASS_FROZEN) {
-        ev args = raise_f(w, CLASS_FrozenInstanceError, "cannot assign to field '%.*s'",
-                          (int)name.text->count, (const char *)name.text->data);
-        return ev_failed(args) ? false : false;
+        raise_f(w, CLASS_FrozenInstanceError, "cannot assign to field '%s'",
+                text_short(name.text, shown, sizeof shown));
+        return false;
     }
     /* A name that is none of its data may be a property. */
     if ((!(info->flags & CLASS_OPEN) || info->flags & CLASS_PARTIAL) && !dict_find(w, v.dict, name))
@@ -552,6 +554,7 @@ bool attr_set(world *w, ev v, ev name, ev value) {
 }
 
 bool attr_delete(world *w, ev v, ev name) {
+    char shown[160];
     if (v.kind == EV_ENUM || v.kind == EV_TYPE) return refuse_shared(w, v), false;
     if (v.kind == EV_EXC && exc_is_readonly(w, v.exc, name.text))
         return raise_f(w, CLASS_AttributeError, "readonly attribute"), false;
@@ -562,8 +565,8 @@ bool attr_delete(world *w, ev v, ev name) {
     if (class_of(w->classes, v.o->class_)->flags & CLASS_OWN_SET)
         return raise_own(w, v.o->class_, "deleting an attribute"), false;
     if (class_of(w->classes, v.o->class_)->flags & CLASS_FROZEN) {
-        raise_f(w, CLASS_FrozenInstanceError, "cannot delete field '%.*s'", (int)name.text->count,
-                (const char *)name.text->data);
+        raise_f(w, CLASS_FrozenInstanceError, "cannot delete field '%s'",
+                text_short(name.text, shown, sizeof shown));
         return false;
     }
     int gone = dict_delete(w, v.dict, name);

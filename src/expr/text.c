@@ -159,6 +159,14 @@ bool text_has_surrogate(const text *t) {
     return false;
 }
 
+const char *text_short(const text *t, char *out, size_t size) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->count && n + 5 <= size; i++)
+        n += utf8_put((uint8_t *)out + n, text_at(t, i));
+    out[n] = 0;
+    return out;
+}
+
 /* ---- Building ---------------------------------------------------------------------------- */
 
 text_builder write_text(world *w) {
@@ -223,6 +231,15 @@ void write_chars(text_builder *b, const char *ascii, size_t size) {
 }
 
 void write_ascii(text_builder *b, const char *ascii) { write_chars(b, ascii, strlen(ascii)); }
+
+void write_name(text_builder *b, const char *utf8) {
+    size_t left = strlen(utf8), size;
+    for (uint32_t point; left && (size = utf8_next((const uint8_t *)utf8, left, &point));
+         left -= size) {
+        write_point(b, point == ':' ? '.' : point);
+        utf8 += size;
+    }
+}
 
 void write_part(text_builder *b, const text *t, size_t from, size_t count) {
     if (!text_is_wide(t)) {

@@ -25,6 +25,8 @@ bool text_is(const text *t, const char *ascii);
 bool text_is_utf8(const text *t, const char *utf8);
 /* Whether the text has a lone surrogate, which UTF-8 cannot encode. */
 bool text_has_surrogate(const text *t);
+/* The text as UTF-8 for a message, cut between two characters if it is too long. Returns `out`. */
+const char *text_short(const text *t, char *out, size_t size);
 
 typedef struct text_builder {
     world *w;
@@ -38,6 +40,8 @@ text_builder write_text(world *w);
 void write_point(text_builder *b, uint32_t point);
 void write_ascii(text_builder *b, const char *ascii);
 void write_chars(text_builder *b, const char *ascii, size_t size);
+/* The name of a class or a field, which is UTF-8; "shop:Item" as shop.Item. */
+void write_name(text_builder *b, const char *utf8);
 void write_fill(text_builder *b, uint32_t point, size_t count);
 void write_part(text_builder *b, const text *t, size_t from, size_t count);
 void write_whole(text_builder *b, const text *t);

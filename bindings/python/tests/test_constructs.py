@@ -134,6 +134,45 @@ class Flow(Workflow):
                 got.append(repr(e))
         return got
 """,
+    "names in other letters": """
+@dataclass(frozen=True)
+class Größe:
+    höhe: int
+    高さ: int = 2
+
+class Paar(NamedTuple):
+    größe: int
+    länge: int
+
+class Färbung(enum.Enum):
+    GRÜN = 1
+
+class Übel(Exception):
+    pass
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        one = Größe(höhe=1)
+        sizes, got = await echo([one, Paar(3, länge=4)]), [repr(one), one == Größe(1), one.高さ, Paar(1, 2).größe, repr(Paar(1, 2))]
+        for i in range(6):
+            try:
+                if i == 0:
+                    sizes[0].höhe = 2
+                elif i == 1:
+                    sizes[0].高さ = 3
+                elif i == 2:
+                    del sizes[0].höhe
+                elif i == 3:
+                    raise Übel("ä")
+                elif i == 4:
+                    sizes[1].länge = 5
+                else:
+                    sizes[0].länge
+            except (AttributeError, Übel) as e:
+                got.append((str(e), repr(e), type(e).__name__))
+        return got, repr(Färbung.GRÜN), str(Färbung.GRÜN), str(Größe).split(".")[-1], sizes == [one, Paar(3, 4)], sizes[1].länge
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):
