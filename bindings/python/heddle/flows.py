@@ -74,11 +74,16 @@ class Flows:
         if self.registered.get(compiled.name) is compiled:
             return
         self._check_names(compiled)
-        self.registered[compiled.name] = compiled
-        self.serve(compiled.actions)
-        for child in compiled.children:
-            self.register(child)
-        self.engine.register(compiled.ir)
+        before = dict(self.registered)
+        self.registered[compiled.name] = compiled  # first: a child may have it as its own child
+        try:
+            self.serve(compiled.actions)
+            for child in compiled.children:
+                self.register(child)
+            self.engine.register(compiled.ir)
+        except BaseException:
+            self.registered = before
+            raise
 
     def _check_names(self, compiled: Compiled) -> None:
         """Two workflows that are used in one space must mean the same function by a name of an action."""

@@ -27,7 +27,7 @@ class Workflows:
         raise NotImplementedError
 
     def _opened_(self) -> Optional[Flows]:
-        """If a workflow of the space was asked for already."""
+        """None: nothing of the space's workflows was used so far."""
         raise NotImplementedError
 
     @property

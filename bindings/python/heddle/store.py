@@ -283,10 +283,10 @@ class Store(Workflows):
         self._patterns: dict[str, Pattern] = {}
         self._stopped = False
         self._at_close: set[Callable[[], object]] = set()
+        """Called when the store is about to be closed."""
         self._asked = 0
         """So many calls of handled() wait. While there are such, what handlers raise is kept for them, by event."""
         self._raised: dict[str, Exception] = {}
-        """Called when the store is about to be closed."""
         self._guarded: list[Transaction] = []
         """Transactions whose blocks tasks are in. At most the last one is open; the others are lost."""
         if inspect and file and not read_only and "://" not in file:

@@ -76,6 +76,16 @@ def test_the_version_does_not_depend_on_positions() -> None:
     assert without(one) == without(two)
 
 
+def test_classes_that_name_each_other_are_looked_into_once() -> None:
+    """Whether code of a class decides a comparison is looked for inside of the dataclasses that it holds."""
+    many = range(14)
+    fields = "".join(f"    f{i}: \"C{i}\" = None\n" for i in many)
+    head = "from dataclasses import dataclass\n\n" + "".join(f"@dataclass\nclass C{i}:\n{fields}\n" for i in many)
+    begun = time.process_time()
+    names = twin.module_of(head + twin.flow("return C0() == C1()"), heddle)
+    assert nodes_of(names, "RETURN") and time.process_time() - begun < 5
+
+
 def test_two_hundred_statements_are_compiled_in_twenty_milliseconds() -> None:
     body = "x = 0\n" + "\n".join(f"x = x + {i}\ny{i} = await add(x, b={i})\nif x > {i}:\n    x -= y{i}" for i in range(50))
     names = twin.module_of(twin.flow(body + "\nreturn x"), heddle)

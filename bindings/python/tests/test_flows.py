@@ -921,3 +921,15 @@ def test_two_workflows_mean_one_function_by_a_name():
                 await store.run(second, 0)
 
     asyncio.run(use())
+
+
+def test_a_workflow_whose_child_is_refused_is_not_registered():
+    """Each try says so: the engine has no such workflow."""
+    bad = Flow("bad", [], [{"id": "a", "kind": "NONE"}])
+    parent = Flow("parent", ["x"], [give("x")], children=[bad])
+    with heddle.open() as store:
+        for _ in range(2):
+            with pytest.raises(heddle.InputError, match="NONE"):
+                store.register(parent)
+        parent.children.clear()
+        assert asyncio.run(store.run(parent, 5)) == 5

@@ -14,7 +14,7 @@ import inspect
 import typing
 from collections import abc
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from .. import operators
 from ..actions import Action
@@ -79,14 +79,20 @@ def _sets(cls: Any) -> bool:
     return "own_set" in flags or kind == "exception" and "own_text" in flags
 
 
-def _within(found: Any, says: str, outer: tuple[Any, ...] = ()) -> Any:
-    """The same for values inside of a container or of a dataclass. `outer`: what they are inside of."""
+def _held(found: Any, seen: Optional[set[Any]] = None) -> Iterator[Any]:
+    """The types of what is inside of it, at any depth. It looks into each type once: classes may name each other."""
+    seen = set() if seen is None else seen
     for member in members(found):
-        for part in () if member in outer else _parts(member):
-            cls = _decides(part, says) or _within(part, says, (*outer, member))
-            if cls is not None:
-                return cls
-    return None
+        if member not in seen:
+            seen.add(member)
+            for part in _parts(member):
+                yield part
+                yield from _held(part, seen)
+
+
+def _within(found: Any, says: str) -> Any:
+    """The same for values inside of a container or of a dataclass."""
+    return next((cls for part in _held(found) if (cls := _decides(part, says)) is not None), None)
 
 
 def _orders(found: Any) -> Any:
@@ -105,17 +111,13 @@ def _parts(member: Any) -> list[Any]:
     return []
 
 
-def _has_only_one(found: Any, outer: tuple[Any, ...] = ()) -> bool:
+def _has_only_one(found: Any) -> bool:
     """Whether it may hold objects that are equal to themselves only: copies are not equal to them."""
-    if found is None or found in _CONTAINERS:
-        return True
-    if is_standard(found):
-        return False
-    if isinstance(found, Of):
-        return any(_has_only_one(arg, outer) for arg in found.args if arg is not Ellipsis)
-    return any(isinstance(member, type) and class_kind(member) == "record" and member not in outer and (
-        "by_id" in operators.own(member, "record") or any(_has_only_one(part, (*outer, member)) for part in _parts(member)))
-        for member in members(found))
+    return any(part is None or part in _CONTAINERS or any(map(_is_by_id, members(part))) for part in (found, *_held(found)))
+
+
+def _is_by_id(member: Any) -> bool:
+    return isinstance(member, type) and class_kind(member) == "record" and "by_id" in operators.own(member, "record")
 
 
 def _is_fixed(found: Any) -> bool:
