@@ -14,11 +14,18 @@ const char *shown(const char *name, char out[SHOWN_SIZE]) {
 }
 
 const char *shown_word(const char *name, char out[SHOWN_SIZE]) {
-    static const char special[] = " \t\n!\"#$&()*;<>?[\\]`{|}~";
+    static const char special[] = " \t\n!\"#$&'()*;<>?[\\]`{|}~";
     char plain[SHOWN_SIZE];
     const char *text = shown(name, plain);
-    bool quoted = !*text || (strpbrk(text, special) && !strchr(text, '\''));
-    snprintf(out, SHOWN_SIZE, quoted ? "'%s'" : "%s", text);
+    bool quoted = !*text || strpbrk(text, special);
+    size_t n = 0;
+    if (quoted) out[n++] = '\'';
+    for (; *text && n < SHOWN_SIZE - 6; text++) {
+        if (*text == '\'') memcpy(out + n, "'\\'", 3), n += 3; /* 'it'\''s' */
+        out[n++] = *text;
+    }
+    if (quoted) out[n++] = '\'';
+    out[n] = '\0';
     return out;
 }
 

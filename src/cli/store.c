@@ -56,7 +56,7 @@ bool store_tell_empty(const cli *c, const char *file) {
 }
 
 int store_open_failed(cli *c, const char *file, hd_status status, const hd_error *error) {
-    char hint[HINT_SIZE];
+    char hint[HINT_SIZE], word[SHOWN_SIZE];
     if (is_address(file))
         return cli_fail(c, status == HD_USAGE ? CLI_USAGE : exit_of(status), NULL, "%s",
                         *error->message ? error->message : hd_status_text(status));
@@ -69,11 +69,13 @@ int store_open_failed(cli *c, const char *file, hd_status status, const hd_error
         return cli_fail(c, CLI_FILE, "Give permission to search the directories on its path.",
                         "%s cannot be reached: %s", file, strerror(EACCES));
     if (status == HD_NOT_FOUND) {
-        snprintf(hint, sizeof hint, "To create it: heddle set %s main/first '\"hello\"'", file);
+        snprintf(hint, sizeof hint, "To create it: heddle set %s main/first '\"hello\"'",
+                 shown_word(file, word));
         return cli_fail(c, CLI_NOT_FOUND, hint, "there is no file %s", file);
     }
     if (status == HD_NOT_HEDDLE && is_empty(file)) {
-        snprintf(hint, sizeof hint, "To fill it: heddle set %s main/first '\"hello\"'", file);
+        snprintf(hint, sizeof hint, "To fill it: heddle set %s main/first '\"hello\"'",
+                 shown_word(file, word));
         return cli_fail(c, CLI_FILE, hint, "%s is empty: nothing has been stored in it yet", file);
     }
     return cli_fail(c, status == HD_USAGE ? CLI_USAGE : exit_of(status), NULL, "%s",
@@ -167,9 +169,11 @@ int store_space(store *s, const char *space) {
     hd_status status = hd_runtime_spaces(s->rt, match_space, &search);
     if (status) return store_fail(s, status, s->file);
     if (search.found) return CLI_OK;
-    char hint[HINT_SIZE];
+    char hint[HINT_SIZE], word[SHOWN_SIZE];
     if (*search.near.best) snprintf(hint, sizeof hint, "Did you mean %s?", search.near.best);
-    else snprintf(hint, sizeof hint, "\"heddle ls %s\" lists the spaces.", s->file);
+    else
+        snprintf(hint, sizeof hint, "\"heddle ls %s\" lists the spaces.",
+                 shown_word(s->file, word));
     return cli_fail(s->c, CLI_NOT_FOUND, hint, "there is no space \"%s\" in %s", space, s->file);
 }
 

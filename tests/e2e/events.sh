@@ -74,6 +74,9 @@ check "streams: handlers, and what has failed" holds streams
 check_file "streams: of the program at a socket" holds sh -c 'for s in live.db-live-*; do "$0" streams live.db --socket "$s"; done | grep -qE "greeter in greeter \([0-9]+\)"' "$heddle"
 check "streams: no program at the socket" holds sh -c '"$0" streams live.db --socket none 2>&1 | grep -q "no program serves at none"' "$heddle"
 check "streams --json" holds sh -c "$heddle streams live.db --json | grep -q '\"handler\":\"greeter\".*\"failed\":1'"
+pasted() { "$heddle" db export live.db | "$heddle" db import "it's.db" >/dev/null 2>&1 &&
+    "$heddle" streams "it's.db" 2>/dev/null | grep -qF "heddle events 'it'\\''s.db' --failed"; }
+check_file "a command in a hint can be pasted, whatever the file is called" holds pasted
 check_file "--wait for a stream that nobody handles says what is near" fails 2 "Did you mean main/greet?" \
     send live.db main/gret '"x"' --wait
 check "and sends nothing" holds sh -c "! $heddle events live.db --json | grep -q main/gret\\\""

@@ -18,6 +18,7 @@ check "but values" gives 0 '"--json"' get shop.db main/x
 
 check_file "a missing file says how to create it" fails 2 "To create it: heddle set none.db" \
     get none.db main/x
+check_file "as a command that can be pasted" fails 2 "heddle set 'my file.db' main/first" get "my file.db" main/x
 check "and is not created" holds test ! -e none.db
 check "a missing space names the nearest" fails 2 "mean main" ls shop.db mian
 check "a missing document names the nearest" fails 2 "mean main/stock" get shop.db main/stok
