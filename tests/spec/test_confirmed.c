@@ -215,7 +215,6 @@ static void a_pattern_has_such_sinks(void **state) {
     assert_string_equal(shown, "1 2");
 }
 
-/* Whatever allocation fails: nothing leaks, and a value that is shown at the end is the one that is there. */
 static void write_in_group(int value, uint64_t group) {
     hd_tx *tx;
     assert_status(hd_tx_begin(rt(), &tx), HD_OK);
@@ -264,6 +263,7 @@ static void an_editor_does_not_lose_its_edit_to_an_older_value(void **state) {
     assert_string_equal(shown, "1 3");
 }
 
+/* Whatever allocation fails: nothing leaks, and a value that is shown at the end is the one that is there. */
 static void one_run(lab_env *env, void *ctx) {
     hd_runtime *own;
     hd_options options = { .env = lab_env_of(env) };

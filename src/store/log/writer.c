@@ -78,9 +78,9 @@ static void post_outcome(writer *w, outcome *o) {
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Logs a failure that lasts: once, until an attempt succeeds. */
-/* Told after PATIENCE failures, and again if another kind of failure takes its place: a server that was away may come
- * back set back to a backup, behind which nothing can be appended. Only this thread writes `trouble`. */
+/* Logs a failure that has lasted for PATIENCE attempts, and tells the runtime: once, and again if another kind of
+ * failure takes its place. A server that was away may come back as an older backup, behind which nothing can be
+ * appended. Only this thread writes `trouble`. */
 static void post_trouble(writer *w, hd_status status) {
     if (w->attempts < PATIENCE || w->trouble == status) return;
     hd_error error;
