@@ -145,7 +145,8 @@ class Action(Generic[P, T_co]):
         self.is_async = inspect.iscoroutinefunction(function)
         self.signature = inspect.signature(function)
         parameters = self.signature.parameters
-        self._names = frozenset(parameters) if all(p.kind in _NAMED for p in parameters.values()) else frozenset()
+        named = all(p.kind in _NAMED for p in parameters.values()) and _takes_names(function, parameters)
+        self._names = frozenset(parameters) if named else frozenset()
         """The parameters, if all of them can be given by name."""
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
@@ -182,6 +183,15 @@ class Action(Generic[P, T_co]):
 
     def __repr__(self) -> str:
         return f"<action {self.name}>"
+
+
+def _takes_names(function: Callable[..., Any], names: Iterable[str]) -> bool:
+    """Not so a decorator's wrapper ``def wrapper(*args)``, whose signature functools.wraps makes that of the function inside."""
+    if not hasattr(function, "__wrapped__"):
+        return True
+    own = inspect.signature(function, follow_wrapped=False).parameters
+    return any(p.kind is p.VAR_KEYWORD for p in own.values()) or all(
+        name in own and own[name].kind in _NAMED for name in names)
 
 
 def is_another(one: Any, two: Any) -> bool:

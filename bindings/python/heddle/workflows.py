@@ -96,6 +96,8 @@ class Workflow:
     def __new__(cls, *args: Any, **kwargs: Any) -> Workflow:
         if "__heddle__" not in cls.__dict__:
             raise TypeError(registry.missing(cls))
+        if args or kwargs:
+            raise TypeError(f"{cls.__name__}() is given arguments, but the engine makes the object that runs: give them to run()")
         return super().__new__(cls)
 
     async def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -31,6 +31,12 @@ REFUSED = [
     ("for x in «map(int, ['1', 'a'])»:\n    await echo(x)", "computes an element when its turn", "Write a list"),
     ("for x in «(1 // y for y in [1, 0])»:\n    await echo(x)", "computes an element when its turn", "Write a list"),
     ("for i, x in enumerate(«filter(str.upper, ['1'])»):\n    await echo(x)", "computes an element when its turn", "Write a list"),
+    ("for x, y in «zip([1], [2, 3], strict=True)»:\n    await echo(x)", "a length differs", "Write list(...) around it"),
+    ("for i, x in enumerate(«zip([1], [2, 3], strict=LIMIT)»):\n    pass", "a length differs", "Write list(...) around it"),
+    ("x = [await echo(y) for y, z in «zip([1], [2, 3], strict=True)»]", "a length differs", "Write list(...) around it"),
+    ("x = «type('A', (), {})»", "a class is made", "top of the file"),
+    ("x = await «Other(5)».run(3)", "Other() is given arguments", "Give them to run: `await Other().run(...)`."),
+    ("x = await asyncio.gather(echo(1), «Other(k=await echo(1))».run(3))", "Other() is given arguments", "Give them to run"),
     ("x = [await echo(y) for y, z in zip(«map(int, '12')», [1])]", "computes an element when its turn", "Write a list"),
     ("x = «zip([1], [2])»", "an iterator, which cannot be kept", "list("),
     ("self.x = «map(str, [2])»", "an iterator, which cannot be kept", "list("),
@@ -319,6 +325,53 @@ def test_a_name_below_the_class_is_resolved_when_it_is_used() -> None:
     names = twin.module_of(twin.flow("return NOWHERE"), heddle)
     with pytest.raises(heddle.CompileError, match="the name NOWHERE is not defined"):
         names["Flow"].ir()
+
+
+HOOKS = {
+    "__setattr__": "def __setattr__(self, name, value):\n    pass",
+    "__getattribute__": "def __getattribute__(self, name):\n    return 9",
+    "__getattr__": "def __getattr__(self, name):\n    return 9",
+    "__new__": "def __new__(cls):\n    return super().__new__(cls)",
+}
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_code_that_the_engine_would_not_call_is_refused(name: str) -> None:
+    error = refusal("return 1", HOOKS[name])
+    assert error.reason == f"{name} of a workflow, which the engine does not call" and error.text == f"    {HOOKS[name].splitlines()[0]}\n"
+
+
+def test_a_metaclass_that_makes_objects_is_refused() -> None:
+    source = """
+class Meta(type):
+    def __call__(cls):
+        return super().__call__()
+
+@workflow
+class Flow(Workflow, metaclass=Meta):
+    async def run(self):
+        return 1
+"""
+    with pytest.raises(heddle.CompileError, match="the metaclass Meta makes the objects of Flow"):
+        twin.module_of(source, heddle)
+
+
+def test_an_async_init_is_refused() -> None:
+    assert refusal("return 1", "async def __init__(self):\n    pass").reason == "__init__ is async"
+
+
+def test_what_a_decorator_or_a_lambda_made_is_refused_where_it_stands() -> None:
+    wraps = "@_wrapped\ndef h(self, x):\n    return x"
+    top = "import functools\ndef _wrapped(f):\n    @functools.wraps(f)\n    def made(*args):\n        return f(*args)\n    return made\n"
+    for rest, shown in ((wraps, "@functools.wraps(f)"), ("h = lambda self, x: x", "h = lambda self, x: x")):
+        with pytest.raises(heddle.CompileError, match="no method that is written with `def`") as caught:
+            twin.module_of(top + twin.flow("return self.h(1)", rest, ""), heddle)
+        assert caught.value.text is not None and caught.value.text.strip() == shown
+
+
+def test_a_workflow_that_is_made_with_arguments_says_so() -> None:
+    with pytest.raises(TypeError, match=r"Decorated\(\) is given arguments, but the engine makes the object that runs"):
+        Decorated(5)  # type: ignore[call-arg]
 
 
 def test_a_property_is_refused() -> None:

@@ -24,6 +24,34 @@ def run(source: str, *args: object) -> object:
     return asyncio.run(main())
 
 
+def test_a_constructor_that_sets_nothing_is_executed() -> None:
+    with pytest.raises(ValueError, match="^the constructor$"):
+        run(twin.flow("return 1", "def __init__(self):\n    raise ValueError('the constructor')"))
+
+
+def test_a_wrapper_that_takes_positions_is_called_so() -> None:
+    source = """
+import functools
+
+def twice(function):
+    @functools.wraps(function)
+    async def wrapper(*args):
+        return 2 * await function(*args)
+    return wrapper
+
+@action
+@twice
+async def double(n, m=1):
+    return n + m
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        return await double(4), await double(4, 5)
+"""
+    assert run(source) == (10, 18)
+
+
 def test_recorded_values_are_not_awaited() -> None:
     now, chance, name = run(twin.flow("heddle.log('at %s', 3)\nreturn heddle.now(), heddle.random(), heddle.uuid()"))
     assert now > 1e9 and 0 <= chance < 1 and len(name) == 36

@@ -314,6 +314,9 @@ class Awaits(Calls):
             return None
         if "__heddle__" not in vars(made):
             self.source.refuse(node, f"{made.__name__} is no workflow yet", "Put @workflow above its class.")
+        if function.value.args or function.value.keywords:
+            self.source.refuse(function.value, f"{made.__name__}() is given arguments, but the engine makes the object of a child",
+                               f"Give them to run: `await {made.__name__}().run(...)`.")
         return made
 
     def _child(self, node: ast.Call, child: Any, early: bool) -> Emit:

@@ -434,8 +434,27 @@ class Expressions:
             name = None
         if name is None:
             return self.call_other(node, function)
+        if name == "type" and len(node.args) == 3:
+            self.source.refuse(node, "a class is made inside of a workflow", "Define it at the top of the file.")
+        if name == "isinstance" and len(node.args) == 2:
+            node = ast.copy_location(ast.Call(node.func, [node.args[0], self._classes(node.args[1])], node.keywords), node)
         args, names = self.arguments(node)
         return ["call", name, args, names] if names else ["call", name, args]
+
+    def _classes(self, node: ast.expr) -> ast.expr:
+        """``int | str`` as the tuple ``(int, str)``, which means the same to isinstance."""
+        if isinstance(node, ast.Tuple):
+            return ast.copy_location(ast.Tuple([self._classes(part) for part in node.elts], ast.Load()), node)
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.BitOr):
+            return node
+        parts = [self._classes(part) for part in (node.left, node.right)]
+        for i, part in enumerate(parts):
+            known = self.scope.peek(part)
+            if isinstance(part, ast.Constant) and part.value is None and self.scope.variable("type") is None:
+                parts[i] = ast.copy_location(ast.Call(ast.copy_location(ast.Name("type", ast.Load()), part), [part], []), part)
+            elif not isinstance(part, ast.Tuple) and not (known is not None and isinstance(known.value, type)):
+                return node
+        return ast.copy_location(ast.Tuple(parts, ast.Load()), node)
 
     def call_other(self, node: ast.Call, function: Any) -> Form:
         method = self._method_of_type(node, function)

@@ -19,10 +19,13 @@ from .inference import Attributes, hints
 from .inputs import conform_inputs
 from .names import Known, Scope, Unresolved
 from .refusal import Source
-from .source import Definition, definition_of, without_run
+from .source import Definition, at_class, definition_of, without_run
 from .statements import Statements
 from .tree import forget, walk
 from .unbound import unbound_reads
+
+
+_HOOKS = {"__new__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__"}
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Program:
         self.run = _function_of(cls, "run")
         if self.run is _function_of(base, "run"):
             raise without_run(cls)
+        self._check_class()
         self.is_concurrent = bool(getattr(cls, "concurrent", False))
         self.journal = getattr(cls, "journal", "none")
         if self.journal not in ("none", "steps", "nodes"):
@@ -85,6 +89,23 @@ class Program:
             if found is not None:
                 return None
         return None
+
+    def _check_class(self) -> None:
+        """Refuses code that CPython would run where the object of the workflow is made, or its attributes are read or set."""
+        if type(self.cls).__call__ is not type.__call__:
+            raise at_class(self.cls, f"the metaclass {type(self.cls).__name__} makes the objects of {self.cls.__name__} in a way of its own",
+                           "Leave it out; set attributes in __init__.")
+        for owner in self.own_classes:
+            for name in sorted(_HOOKS & vars(owner).keys()):
+                function = getattr(vars(owner)[name], "__func__", vars(owner)[name])
+                if isinstance(function, FunctionType):
+                    module, definition = definition_of(function)
+                    module.source.refuse(definition, f"{name} of a workflow, which the engine does not call",
+                                         "Leave it out; set attributes in __init__, and compute in methods that are called by name.")
+        made = inspect.getattr_static(self.cls, "__init__", None)
+        if inspect.iscoroutinefunction(made):
+            module, definition = definition_of(made)
+            module.source.refuse(definition, "__init__ is async", "Write `def __init__(self)`, and await in run.")
 
     def class_attribute(self, name: str) -> Optional[Known]:
         for owner in self.cls.__mro__:
@@ -256,8 +277,18 @@ class Program:
 
     def _begin(self, compiler: Statements, at: ast.AST) -> None:
         """The object behind `self`, with what the class says and what __init__ does."""
-        if not self.state:
-            return
+        if self.state:
+            self._make_object(compiler, at)
+        method = self.find_method("__init__", None)
+        if method is not None and (self.state or not self._is_generated(method)):
+            call = ast.copy_location(ast.Call(ast.Attribute(ast.Name("self", ast.Load()), "__init__", ast.Load()), [], []), at)
+            compiler.call_method(call, method, False)(None)
+
+    def _is_generated(self, method: Method) -> bool:
+        """Whether it is the __init__ of a dataclass, which sets what the class has."""
+        return method.function.__code__.co_filename == "<string>" and not hasattr(self.cls, "__post_init__")
+
+    def _make_object(self, compiler: Statements, at: ast.AST) -> None:
         name = class_name(self.cls)
         self.classes.add(name, open=True, by_id=True)
         graph = compiler.graph
@@ -267,10 +298,6 @@ class Program:
             if known is not None:
                 shown = ast.copy_location(ast.Attribute(ast.Name("self", ast.Load()), attribute, ast.Load()), at)
                 graph.do(["assign", compiler.scope.constant(known.value, shown), ["attr", ["name", "self"], attribute]], at)
-        method = self.find_method("__init__", None)
-        if method is not None:
-            call = ast.copy_location(ast.Call(ast.Attribute(ast.Name("self", ast.Load()), "__init__", ast.Load()), [], []), at)
-            compiler.call_method(call, method, False)(None)
 
     def _inputs(self) -> list[Form]:
         module, definition = definition_of(self.run)

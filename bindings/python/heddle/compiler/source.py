@@ -61,7 +61,13 @@ def _missing(function: FunctionType) -> CompileError:
 
 
 def without_run(cls: type) -> CompileError:
-    """The refusal of a class that has no ``run``, at the line of the class."""
+    """The refusal of a class that has no ``run``."""
+    return at_class(cls, f"class {cls.__name__} has no `async def run(self, ...)`",
+                    "Write what the workflow does in this method; its parameters are the inputs of the workflow.")
+
+
+def at_class(cls: type, reason: str, advice: str) -> CompileError:
+    """A refusal at the line of the class."""
     try:
         lines, first = inspect.findsource(cls)
         filename = inspect.getsourcefile(cls) or ""
@@ -70,8 +76,7 @@ def without_run(cls: type) -> CompileError:
     number = next((i for i in range(first, len(lines)) if lines[i].lstrip().startswith("class ")), first)
     line = lines[number].rstrip("\n") if lines else ""
     return CompileError(
-        f"class {cls.__name__} has no `async def run(self, ...)`",
-        "Write what the workflow does in this method; its parameters are the inputs of the workflow.",
+        reason, advice,
         filename, number + 1, len(line) - len(line.lstrip()) + 1, line, number + 1, len(line) + 1)
 
 
@@ -98,5 +103,15 @@ def definition_of(function: FunctionType) -> tuple[Module, Definition]:
     module = module_of(function)
     found = module.definitions.get((function.__code__.co_firstlineno, function.__name__))
     if found is None:
-        raise _missing(function)
+        raise _made_otherwise(function, module) if module.source.line(function.__code__.co_firstlineno) else _missing(function)
     return module, found
+
+
+def _made_otherwise(function: FunctionType, module: Module) -> CompileError:
+    """The refusal of a lambda, and of what a decorator has made."""
+    number = function.__code__.co_firstlineno
+    line = module.source.line(number).rstrip("\n")
+    return CompileError(
+        f"{function.__name__} is no method that is written with `def` or `async def` alone",
+        "Leave out its decorator; @staticmethod and @classmethod may stay. Write a method in place of a lambda.",
+        module.source.filename, number, len(line) - len(line.lstrip()) + 1, line, number, len(line) + 1)

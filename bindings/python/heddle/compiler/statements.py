@@ -377,6 +377,10 @@ class Statements(Several):
 
     def _check_unchanged(self, node: ast.For, call: ast.expr) -> None:
         """zip() and its like look at their lists while the loop runs; the engine takes their elements at the start."""
+        strict = self._strict_zip(call)
+        if strict is not None:
+            self.source.refuse(strict, f"{ast.unparse(strict)} finds out behind the last turn of the loop that a length differs",
+                               "Write list(...) around it, which compares the lengths before the loop begins.")
         lazily = self._computed(call)
         if lazily is not None:
             self.source.refuse(lazily, f"{ast.unparse(lazily)} computes an element when its turn in the loop comes",
@@ -397,6 +401,15 @@ class Statements(Several):
         if name in ("map", "filter") and not (call.args and isinstance(call.args[0], ast.Constant)):
             return call
         return next((part for part in map(self._computed, call.args) if part is not None), None)
+
+    def _strict_zip(self, call: ast.expr) -> Optional[ast.Call]:
+        """A zip() that may raise when its shortest argument ends; None: there is no such thing."""
+        name = self._builtin_name(call)
+        if not isinstance(call, ast.Call) or name not in MAKES_ITERATOR:
+            return None
+        if name == "zip" and any(not (isinstance(k.value, ast.Constant) and not k.value.value) for k in call.keywords):
+            return call
+        return next((part for part in map(self._strict_zip, call.args) if part is not None), None)
 
     def elements(self, over: ast.expr, form: Form, inner: list[ast.expr]) -> Form:
         if self._builtin_name(over) not in MAKES_ITERATOR:
