@@ -189,7 +189,8 @@ bool inbox_has_work(const hd_engine *e) {
 }
 
 /* The whole inbox is about to be read, which notes every stored message in its order: the messages that were heard are
- * forgotten, except those whose commit has no verdict. */
+ * forgotten, except those whose commit has no verdict. Otherwise an engine that hears of a message in the pump in which
+ * it gets a lease would act on it before those that were left earlier. */
 static void forget_heard_messages(hd_engine *e) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < e->heard.count; i++) {
@@ -216,7 +217,6 @@ static bool try_to_act_on(hd_engine *e, hd_pool *pool, place_id doc) {
 
 static void read_again(hd_engine *e) {
     if (e->active) {
-        forget_heard_messages(e);
         e->overheard = false;
         look_again_if(e, inbox_recover(e));
     } else if (e->guests) {
@@ -270,6 +270,7 @@ static hd_status find(hd_engine *e, const char *kind, const char *prefix) {
 }
 
 hd_status inbox_recover(hd_engine *e) {
+    forget_heard_messages(e);
     hd_status status = find(e, "workflow.queued", INSTANCE_PREFIX);
     if (!status) status = find(e, SCHEDULE_KIND, SCHEDULE_PREFIX);
     if (!status) status = find(e, LINE_KIND, LINE_PREFIX);

@@ -222,6 +222,40 @@ static void another_goes_on_when_the_active_one_is_closed(void **state) {
     assert_int_equal(calls, 1);
 }
 
+/* workflow.h, hd_workflow_signal: signals come in the order in which they were given, also if an engine rises in the
+ * pump in which it hears of the last ones. */
+static void signals_keep_their_order_when_another_engine_rises(void **state) {
+    enum { SIGNALS = 8 };
+    char nodes[1200] = "", edges[400] = "['in','w0']", name[8];
+    for (int i = 0; i <= SIGNALS; i++) {
+        size_t n = strlen(nodes), m = strlen(edges);
+        snprintf(nodes + n, sizeof nodes - n,
+                 "{'id':'w%d','kind':'WAIT','signal':'go','into':['name','p%d']},", i, i);
+        snprintf(edges + m, sizeof edges - m, ",['w%d','%s%.0d']", i, i < SIGNALS ? "w" : "out",
+                 i < SIGNALS ? i + 1 : 0);
+    }
+    snprintf(nodes + strlen(nodes), sizeof nodes - strlen(nodes), "{'id':'out','kind':'RETURN'}");
+    register_nodes("w", nodes, edges);
+    start("w", "{}");
+    pump_both();
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, &(hd_engine_options){ .observer = true }, &engine, NULL),
+                     HD_OK);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 0)), HD_OK);
+    for (int i = 1; i < SIGNALS; i++) {
+        assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, i)), HD_OK);
+        assert_int_equal(hd_runtime_sync(rt), HD_OK);
+        assert_in_range(hd_runtime_pump(rt2), 0, HD_PENDING);
+    }
+    pump_both();
+    assert_true(hd_engine_is_active(engine2));
+    hd_value vars = hd_value_at(hd_read(rt2, pool, hd_workflow_cell(engine2, id)), "vars");
+    for (int i = 0; i < SIGNALS; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        assert_int_equal(hd_value_as_int(hd_value_at(vars, name), -1), i);
+    }
+}
+
 static void messages_wait_until_an_engine_is_active(void **state) {
     hd_error error;
     hd_engine_options observer = { .observer = true };
@@ -514,6 +548,7 @@ int main(void) {
         IN_A_WORLD(messages_of_one_that_stands_by_reach_the_instance_once),
         IN_A_WORLD(messages_are_gone_when_they_are_answered),
         IN_A_WORLD(another_goes_on_when_the_active_one_is_closed),
+        IN_A_WORLD(signals_keep_their_order_when_another_engine_rises),
         IN_A_WORLD(messages_wait_until_an_engine_is_active),
         IN_A_WORLD(what_follows_a_rerun_by_another_engine_concerns_the_new_run),
         IN_A_WORLD(a_rerun_waits_until_an_engine_is_active),
