@@ -369,6 +369,30 @@ static void only_a_row_that_was_added_is_waited_for(void **state) {
     close_world(&w);
 }
 
+/* `waits` of a connection whose user has the synchronous_commit `set`. */
+static void assert_connection_waits(const char *set, bool soft, const char *expected) {
+    char address[600];
+    hd_env env = hd_env_system();
+    hd_error error = { 0 };
+    conn c = { .soft = soft };
+    const char *name = getenv("HD_POSTGRES");
+    snprintf(address, sizeof address, "%s%coptions=-csynchronous_commit%%3D%s", name,
+             strchr(name, '?') ? '&' : '?', set);
+    assert_int_equal(conn_open(&c, address, &env, &error), HD_OK);
+    assert_string_equal(c.waits, expected);
+    conn_close(&c);
+}
+
+/* store.h, HD_DURABILITY_FULL: an accepted commit is on disk, also where the user, the database or the server has
+ * switched that off. */
+static void commits_wait_for_the_disk_whatever_the_default_is(void **state) {
+    if (!getenv("HD_POSTGRES")) skip();
+    assert_connection_waits("off", false, "on");
+    assert_connection_waits("local", false, "local");
+    assert_connection_waits("remote_apply", false, "remote_apply");
+    assert_connection_waits("on", true, "off");
+}
+
 /* ---- lost races */
 
 enum { SMALL = 10, LARGE = 3 << 20 }; /* LARGE is more than a connection queues before it waits */
@@ -635,6 +659,7 @@ int main(void) {
         cmocka_unit_test(a_server_may_refuse_to_listen),
         cmocka_unit_test(statements_of_a_commit_read_by_index),
         cmocka_unit_test(only_a_row_that_was_added_is_waited_for),
+        cmocka_unit_test(commits_wait_for_the_disk_whatever_the_default_is),
         cmocka_unit_test(a_refused_append_brings_the_winners),
         cmocka_unit_test(a_statement_that_fails_at_first_can_be_sent_again),
         cmocka_unit_test(at_rest_a_document_is_folded_once),

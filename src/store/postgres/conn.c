@@ -316,17 +316,20 @@ static bool check_client_if_possible(conn *c) {
 /* What every connection begins with. The server keeps the plan of a prepared statement. A plan that is made while the
  * log has a row or two, after a pruning, would read the whole log, also when it has grown: enable_seqscan is off to
  * prevent that. Every statement of a commit has an index. With enable_seqscan off the server takes statements without
- * an index for very expensive, and would compile them: so jit is off, too. */
+ * an index for very expensive, and would compile them: so jit is off, too. Whether commits wait for the disk is said by
+ * hd_options: a default of the user's, the database's or the server's that they do not is no reason to lose them. */
 static bool set_up(conn *c) {
-    char sql[640];
+    static const char wait[] = "select set_config('synchronous_commit', 'on', false)"
+                               " where current_setting('synchronous_commit') = 'off'";
+    char sql[800];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
     if (!schema) return false;
     snprintf(sql, sizeof sql,
              "set search_path to %s; set default_transaction_isolation to 'read committed';"
              " set client_min_messages to error; set statement_timeout to 0; set lock_timeout to 0;"
              " set idle_in_transaction_session_timeout to 0; set enable_seqscan to off;"
-             " set jit to off%s; show synchronous_commit",
-             schema, c->soft ? "; set synchronous_commit to off" : "");
+             " set jit to off; %s; show synchronous_commit",
+             schema, c->soft ? "set synchronous_commit to off" : wait);
     c->pq.PQfreemem(schema);
     PGresult *r = conn_exec(c, sql);
     if (r) snprintf(c->waits, sizeof c->waits, "%s", word_at(c, r, 0, 0));

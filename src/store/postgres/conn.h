@@ -39,7 +39,7 @@ typedef struct conn {
     hosts hosts;    /* of the address */
     PGconn *c;      /* NULL: not connected */
     bool soft;      /* commits do not wait for the disk: HD_DURABILITY_NORMAL */
-    char waits[16]; /* synchronous_commit, as the server or its administrator has set it */
+    char waits[16]; /* synchronous_commit: that of the server, but "off" only if `soft` */
     const atomic_bool *leaving; /* log_store.leaving; NULL: never. Borrowed */
     const bool *opened;         /* log_store.opened. Borrowed */
     bool again;                 /* it is not the first connection: a program has used the store */
