@@ -759,51 +759,68 @@ static void a_socket_in_use_is_left_alone(void **state) {
 
 /* ---- several engines on one space */
 
+/* Two programs on one store, whose engines serve at one socket when they are told to. */
+typedef struct two {
+    hd_memory *memory;
+    hd_runtime *first, *second;
+    hd_engine *active, *standby;
+    char socket[140];
+    hd_engine_serve_options at;
+} two;
+
+static void open_two(two *t) {
+    *t = (two){ .at = { .socket = t->socket } };
+    snprintf(t->socket, sizeof t->socket, "%s/shared", folder);
+    assert_int_equal(hd_memory_open(lab_env_of(env), &t->memory), HD_OK);
+    hd_options options = { .env = lab_env_of(env), .memory = t->memory };
+    assert_int_equal(hd_open(NULL, &options, &t->first, NULL), HD_OK);
+    assert_int_equal(hd_open(NULL, &options, &t->second, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(t->first, NULL, &t->active, NULL), HD_OK);
+    assert_int_equal(hd_engine_open(t->second, NULL, &t->standby, NULL), HD_OK);
+    assert_int_equal(hd_engine_serve(t->standby, &t->at), HD_OK); /* it does not listen yet */
+}
+
+/* The first one is closed before. */
+static void close_two(two *t) {
+    assert_int_equal(hd_close(t->second), HD_OK);
+    hd_memory_close(t->memory);
+}
+
 /* Issue words: "when the one with the engine is killed another goes on". */
 static void workers_come_to_the_engine_that_takes_over(void **state) {
-    hd_memory *memory;
-    hd_runtime *first, *second, *own = rt;
-    hd_engine *active, *standby, *own_engine = engine;
-    char socket_path[140];
-    snprintf(socket_path, sizeof socket_path, "%s/shared", folder);
-    hd_engine_serve_options at = { .socket = socket_path };
-    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
-    hd_options options = { .env = lab_env_of(env), .memory = memory };
-    assert_int_equal(hd_open(NULL, &options, &first, NULL), HD_OK);
-    assert_int_equal(hd_open(NULL, &options, &second, NULL), HD_OK);
-    assert_int_equal(hd_engine_open(first, NULL, &active, NULL), HD_OK);
-    assert_int_equal(hd_engine_open(second, NULL, &standby, NULL), HD_OK);
-    assert_int_equal(hd_engine_serve(active, &at), HD_OK);
-    assert_int_equal(hd_engine_serve(standby, &at), HD_OK); /* it does not listen yet */
-    memcpy(path, socket_path, sizeof path);
+    two t;
+    hd_runtime *own = rt;
+    hd_engine *own_engine = engine;
     hd_pool *own_pool = pool;
-    rt = first;
-    engine = active;
+    open_two(&t);
+    assert_int_equal(hd_engine_serve(t.active, &t.at), HD_OK);
+    memcpy(path, t.socket, sizeof path);
+    rt = t.first;
+    engine = t.active;
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
     register_one("");
     int fd = worker_now();
     start("{}");
     (void)token_heard(fd);
     hd_pool_close(pool);
-    assert_int_equal(hd_close(first), HD_OK);
+    assert_int_equal(hd_close(t.first), HD_OK);
     assert_string_equal(hear(fd), "closed");
     close(fd);
-    rt = second;
-    engine = standby;
+    rt = t.second;
+    engine = t.standby;
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
-    for (int i = 0; i < 20 && !hd_engine_is_active(standby); i++) {
+    for (int i = 0; i < 20 && !hd_engine_is_active(t.standby); i++) {
         lab_env_advance_ms(env, 100);
         pump();
     }
-    assert_true(hd_engine_is_active(standby));
+    assert_true(hd_engine_is_active(t.standby));
     fd = worker_now();
     say_token(fd, "complete", token_heard(fd), ",\"result\":5");
     assert_has(hear(fd), "done");
     assert_string_equal(result_now(), "5");
     close(fd);
     hd_pool_close(pool);
-    assert_int_equal(hd_close(second), HD_OK);
-    hd_memory_close(memory);
+    close_two(&t);
     pool = own_pool;
     rt = own;
     engine = own_engine;
@@ -811,28 +828,16 @@ static void workers_come_to_the_engine_that_takes_over(void **state) {
 
 /* Figures: "idle engine: no wake-ups", also of one that waits for its turn to listen. */
 static void an_engine_that_stands_by_and_will_serve_sleeps(void **state) {
-    hd_memory *memory;
-    hd_runtime *first, *second;
-    hd_engine *active, *standby;
-    char socket_path[140];
-    snprintf(socket_path, sizeof socket_path, "%s/shared", folder);
-    hd_engine_serve_options at = { .socket = socket_path };
-    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
-    hd_options options = { .env = lab_env_of(env), .memory = memory };
-    assert_int_equal(hd_open(NULL, &options, &first, NULL), HD_OK);
-    assert_int_equal(hd_open(NULL, &options, &second, NULL), HD_OK);
-    assert_int_equal(hd_engine_open(first, NULL, &active, NULL), HD_OK);
-    assert_int_equal(hd_engine_open(second, NULL, &standby, NULL), HD_OK);
-    assert_int_equal(hd_engine_serve(standby, &at), HD_OK);
-    for (int i = 0; i < 6; i++) assert_int_equal(hd_runtime_pump(second), HD_OK);
-    assert_false(hd_engine_is_active(standby));
-    assert_true(hd_runtime_deadline(second) == UINT64_MAX);
-    assert_int_equal(hd_close(first), HD_OK);
-    for (int i = 0; i < 6; i++) assert_int_equal(hd_runtime_pump(second), HD_OK);
-    assert_true(hd_engine_is_active(standby));
-    assert_int_equal(access(socket_path, F_OK), 0);
-    assert_int_equal(hd_close(second), HD_OK);
-    hd_memory_close(memory);
+    two t;
+    open_two(&t);
+    for (int i = 0; i < 6; i++) assert_int_equal(hd_runtime_pump(t.second), HD_OK);
+    assert_false(hd_engine_is_active(t.standby));
+    assert_true(hd_runtime_deadline(t.second) == UINT64_MAX);
+    assert_int_equal(hd_close(t.first), HD_OK);
+    for (int i = 0; i < 6; i++) assert_int_equal(hd_runtime_pump(t.second), HD_OK);
+    assert_true(hd_engine_is_active(t.standby));
+    assert_int_equal(access(t.socket, F_OK), 0);
+    close_two(&t);
 }
 
 static void an_observer_serves_no_workers(void **state) {
