@@ -20,7 +20,7 @@ static bool take_quiet(const hd_tx *tx) {
 hd_status scheduler_show(hd_tx *tx, confirmed *to, bool only_confirmed) {
     hd_value v = hd_tx_get(tx, to->cell);
     if (value_is_failed(v)) return hd_value_status(v);
-    /* A value that waits is of an earlier commit of others: the group's later one must not be undone by it. */
+    /* The group's own write is not shown; but if an older value still waits to be shown, the write takes its place. */
     if (take_quiet(tx) && !(only_confirmed && list_linked(&to->link))) return HD_OK;
     if (only_confirmed) confirmed_show(scheduler_get(tx->rt), to, v);
     else to->fn(v, to->ctx);

@@ -58,7 +58,7 @@ typedef struct post {
     struct post *next;
     void (*fn)(hd_runtime *rt, void *ctx);
     void *ctx;
-    bool lent; /* its memory is the caller's, again from the call of fn on */
+    bool lent; /* the post is the caller's memory, who may free it when fn is called */
 } post;
 
 struct hd_runtime {

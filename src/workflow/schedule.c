@@ -21,7 +21,7 @@ typedef struct schedule {
     bool asked;                        /* its transaction has no verdict yet */
     bool gone;                         /* freed when it has */
     char started[HD_INSTANCE_ID_SIZE]; /* by that transaction; "": nothing */
-    bool cancels;                      /* that transaction has a message in the inbox */
+    bool cancels;                      /* that transaction stores a message, too */
 } schedule;
 
 /* ---- reading documents */

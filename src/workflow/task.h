@@ -110,7 +110,8 @@ typedef struct worker {
     const name_vec *lines; /* that it serves; NULL, or none: all */
     uint32_t capacity;     /* claims that it may have at once. Changed by worker_set_capacity */
     bool last_resort;      /* it is offered what no other worker serves */
-    /* It only waits: the timeout of a first attempt is a deadline, from the beginning of the step on, whoever waits. */
+    /* Its attempts only wait for something. So the timeout of a first attempt is a deadline: it counts from the
+     * beginning of the step, also if the worker of another engine has waited before. */
     bool waits;
     struct hd_engine *e;
     uint32_t held; /* claims that it has */

@@ -19,9 +19,9 @@ typedef struct timetable {
 
 /* The first time behind this one; TIMETABLE_NEVER. */
 uint64_t timetable_next(const timetable *t, uint64_t after_ms);
-/* Given a time that is due, the one to start if times that were missed are not made up for: the last one that is due,
- * too. A time was missed if the next one came when it could not be delayed any more. So where the jitter is longer than
- * the interval, each time is started, in its turn. */
+/* Which time to start now, where missed times are not made up for; `at_ms` is due. It was missed if a time that is
+ * jitter_ms later, or more, is due too: then the last such time is started in its place. Times that come sooner than
+ * that have turns of their own, so that none is lost where the jitter is longer than the interval. */
 uint64_t timetable_last_due(const timetable *t, uint64_t at_ms, uint64_t now_ms);
 /* When the time is acted on: later by the jitter, which is the same in every process. */
 uint64_t timetable_due(const timetable *t, uint64_t at_ms);

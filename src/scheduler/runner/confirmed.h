@@ -23,8 +23,8 @@ typedef struct confirmed {
     uint64_t refusals; /* how many commits had been refused by then */
     hd_value shown;    /* owned: what fn was called with last */
     bool told;         /* fn has been called */
-    /* Of a change group: `shown` need not be what its watcher has, which writes values of its own. Set by the
-     * registration. */
+    /* The sink is of a change group, whose own writes it is not shown: so its watcher may have another value than
+     * `shown`. Set by the registration. */
     bool edits;
 } confirmed;
 
