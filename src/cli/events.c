@@ -9,6 +9,7 @@
 #include "cli/parse.h"
 #include "cli/record.h"
 #include "cli/signals.h"
+#include <heddle/event.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ typedef struct listing {
     store s;
     const char *stream, *id; /* only these; NULL: all */
     bool failed;             /* only those that have failed */
+    char
+        sent[HD_EVENT_ID_SIZE]; /* with stream and id: the id that a send of these makes; else "" */
     letter *found; /* malloc, with space and id; only what letter_again and by_time need */
     size_t count, capacity;
     hd_status status;
@@ -103,6 +106,7 @@ static void print_lines(listing *w, const letter *l) {
 
 static bool is_asked_for(const listing *w, const letter *l) {
     if (w->failed && !hd_value_exists(l->failure)) return false;
+    if (*w->sent && strcmp(w->sent, l->id) == 0) return true;
     if (w->stream && strcmp(w->stream, l->stream)) return false;
     return !w->id || letter_is_named(l, w->id);
 }
@@ -160,6 +164,16 @@ static int kinds_asked_for(const cli *c) {
     return option_given(c, "handled") ? LETTERS_RECEIPTS : LETTERS_WAITING | LETTERS_RECEIPTS;
 }
 
+/* The receipt of an event that was sent, and not posted, names neither the stream nor the sender's id: both are in its
+ * id, as a hash. */
+static int name_sent(listing *w) {
+    hd_cell stream;
+    if (!w->stream || !w->id || !*w->id) return CLI_OK;
+    int failed = store_cell(&w->s, w->stream, &stream);
+    hd_status status = failed ? HD_OK : hd_event_id_of(w->s.rt, stream, w->id, 0, w->sent);
+    return status ? store_fail(&w->s, status, w->stream) : failed;
+}
+
 static int list(listing *w, uint64_t limit) {
     cli *c = w->s.c;
     hd_status status = letter_each(&w->s, kinds_asked_for(c), note_letter, w);
@@ -170,7 +184,11 @@ static int list(listing *w, uint64_t limit) {
     if (status) return store_fail(&w->s, status, w->s.file);
     if (interrupted()) return interrupted_status();
     if (w->count || !w->id) return CLI_OK;
-    return cli_fail(c, CLI_NOT_FOUND, "Give its id, the beginning of it, or the sender's own.",
+    return cli_fail(c, CLI_NOT_FOUND,
+                    w->stream
+                        ? "Give its id, the beginning of it, or the sender's own."
+                        : "Give its id, the beginning of it, or the sender's own (with --stream, "
+                          "if the event was sent and not posted).",
                     "there is no event \"%s\" in %s", w->id, w->s.file);
 }
 
@@ -182,6 +200,7 @@ static int run(cli *c) {
     int failed = option_number(c, "limit", &limit);
     if (failed) return failed;
     failed = store_open(c, &w.s, c->operands[0], STORE_READ);
+    if (!failed) failed = name_sent(&w);
     if (!failed) failed = list(&w, limit);
     release(&w);
     return store_close(&w.s, failed);
@@ -199,6 +218,8 @@ const command command_events = {
         "Shows events that were posted and wait for a program with a handler, and receipts of "
         "events that were handled: when, the stream, the sender's own id (as ...), the id, and "
         "the payload or what the handler returned. The newest come first.\n\n"
+        "The receipt of an event that a program sent, and did not post, tells neither stream nor "
+        "sender's id, so --stream alone leaves it out: --stream and --id together find it.\n\n"
         "An event whose handler failed stays, with the reason: --failed lists these dead "
         "letters. It is tried again by the next program that starts, or when heddle events "
         "retry says so; heddle events drop ends it. No program needs to be running.\n\n"
@@ -214,9 +235,11 @@ const command command_events = {
                                      OPTION_WIDE,
                                      { NULL, NULL, NULL } },
     .examples =
-        (const cli_example[]){ { "heddle events shop.db", "what waits, what was handled" },
-                               { "heddle events shop.db --failed", "what handlers refuse" },
-                               { "heddle events shop.db --waiting --json", "for a program" },
-                               { NULL, NULL } },
+        (const cli_example[]){
+            { "heddle events shop.db", "what waits, what was handled" },
+            { "heddle events shop.db --failed", "what handlers refuse" },
+            { "heddle events shop.db --waiting --json", "for a program" },
+            { "heddle events shop.db --stream main/buy --id order-17", "was this one handled?" },
+            { NULL, NULL } },
     .run = run,
 };

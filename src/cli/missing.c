@@ -102,7 +102,9 @@ static int missing_document(store *s, hd_tx *tx, const char *document, const nea
     char *space_name = strndup(document, (size_t)space);
     id_search search = { .near = nearest_to(document + home + 1), .left = IDS_LOOKED_AT };
     if (space_name) (void)hd_runtime_list(s->rt, space_name, NULL, NULL, offer_id, &search);
+    int failed = also || *search.near.best || !space_name ? CLI_OK : store_space(s, space_name);
     free(space_name);
+    if (failed) return failed;
     if (also && *also->best && also->distance < search.near.distance)
         snprintf(hint, sizeof hint, "Did you mean %s?", also->best);
     else if (*search.near.best)

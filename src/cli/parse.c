@@ -17,19 +17,21 @@
 
 /* ---- Which command ----------------------------------------------------------------------- */
 
-static int unknown_command(cli *c, const char *words, const char *group) {
-    nearest n = nearest_to(words);
+/* `words` is no command, or none of `group`. `two`: the first two words, if `words` is the first; else "". */
+static int unknown_command(cli *c, const char *words, const char *group, const char *two) {
+    nearest n = nearest_to(words), of_two = nearest_to(two);
     char name[64];
     for (const command *const *at = commands; *at; at++) {
         const char *word = group ? command_in_group(*at, group) : NULL;
-        if (!group) nearest_offer(&n, (*at)->name);
+        if (!group) nearest_offer(&n, (*at)->name), nearest_offer(&of_two, (*at)->name);
         else if (word) {
             snprintf(name, sizeof name, "%s %s", group, word);
             nearest_offer(&n, name);
         }
     }
     char hint[256];
-    if (*n.best) snprintf(hint, sizeof hint, "Did you mean \"heddle %s\"?", n.best);
+    const char *best = *n.best ? n.best : of_two.best;
+    if (*best) snprintf(hint, sizeof hint, "Did you mean \"heddle %s\"?", best);
     else snprintf(hint, sizeof hint, "\"heddle help\" lists the commands.");
     return cli_fail(c, CLI_USAGE, hint, "there is no command \"%s\"", words);
 }
@@ -68,9 +70,9 @@ static int find_command(cli *c, int count, char **words, int *used) {
     if ((c->command = command_named(name)) != NULL) return CLI_OK;
     *used = 1;
     if ((c->command = command_named(words[0])) != NULL) return CLI_OK;
-    if (!command_is_group(words[0])) return unknown_command(c, words[0], NULL);
+    if (!command_is_group(words[0])) return unknown_command(c, words[0], NULL, name);
     if (count < 2 || words[1][0] == '-') return group_alone(c, words[0]);
-    return unknown_command(c, name, words[0]);
+    return unknown_command(c, name, words[0], "");
 }
 
 /* ---- Options ----------------------------------------------------------------------------- */

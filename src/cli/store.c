@@ -200,7 +200,7 @@ static char *read_stdin(size_t *length) {
 }
 
 static const char *json_hint(const char *text, char *out, size_t size) {
-    if (!*text || strpbrk(text, "\"{}[]\\") || strlen(text) > 60) return NULL;
+    if (!*text || strpbrk(text, "\"{}[]\\\n") || strlen(text) > 60) return NULL;
     snprintf(out, size, "Text needs quotes: '\"%s\"'", text);
     return out;
 }

@@ -54,7 +54,6 @@ uint64_t flow_number(hd_value v, const char *key);  /* 0 */
 bool flow_is_over(hd_value document);
 /* Its first function has ended, and branches that were left clean up: no command ends it sooner. */
 bool flow_is_ending(hd_value document);
-#define FLOW_ENDING_HINT "It is ending: what it still does is cleaning up."
 /* ": ValueError: too large, at charge (order.c:31)" of an instance's document, whole; "" if it has no error. */
 const char *flow_error_text(flow *f, hd_value document);
 
@@ -80,8 +79,8 @@ void flow_print_runner(flow *f);
 hd_value flow_requests(flow *f);
 void flow_print_requests(flow *f);
 hd_value flow_with_requests(flow *f, hd_value object);
-/* Whether this ("cancel") was asked of the instance and is yet to be done. */
-bool flow_is_asked_for(flow *f, const char *verb);
+/* The hint for a command that needs an instance to be over, if this one is not: how it ends. */
+const char *flow_how_it_ends(flow *f, hd_value document);
 
 /* Steps of the instance that other processes do through the store: [{"id", "node", "action", "attempt", "since",
  * "process": {"host", "pid", "session"}}]. */

@@ -26,6 +26,13 @@ static void print_done(flow *f, const char *what) {
     }
 }
 
+/* What was asked for is stored, and is done by the program that runs the instance. */
+static void warn_without_runner(flow *f) {
+    int64_t pid;
+    if (!flow_runner(f, &pid))
+        cli_warn(f->s.c, "no program runs %s; the next one does this", f->id);
+}
+
 /* Runs `change` on the instance of the second operand. An instance that is over is left alone. `ending` is said in the
  * place of `done` if the instance is ending. */
 static int control(cli *c, int (*change)(flow *f), const char *done, const char *ending) {
@@ -39,6 +46,7 @@ static int control(cli *c, int (*change)(flow *f), const char *done, const char 
     if (!failed) failed = change(&f);
     if (!failed) failed = flow_sync(&f, f.id);
     if (!failed) print_done(&f, flow_is_ending(doc) ? ending : done);
+    if (!failed) warn_without_runner(&f);
     return flow_close(&f, failed);
 }
 
@@ -156,13 +164,8 @@ static int rerun(flow *f, hd_value doc) {
     cli *c = f->s.c;
     const char *node = c->operand_count > 2 ? c->operands[2] : NULL;
     if (!flow_is_over(doc))
-        return cli_fail(
-            c, CLI_CONFLICT,
-            flow_is_ending(doc) ? FLOW_ENDING_HINT
-            : flow_is_asked_for(f, "cancel")
-                ? "A cancel is asked for, and waits for a program that runs the instance."
-                : "heddle workflow cancel ends it.",
-            "%s is not over: it is %s", f->id, flow_text(doc, "status"));
+        return cli_fail(c, CLI_CONFLICT, flow_how_it_ends(f, doc), "%s is not over: it is %s",
+                        f->id, flow_text(doc, "status"));
     if (node && strcmp(flow_text(doc, "status"), "done") == 0)
         return cli_fail(c, CLI_INPUT, "Without NODE it runs from the beginning.",
                         "%s is done: its variables are gone", f->id);
@@ -177,6 +180,7 @@ static int run_rerun(cli *c) {
     if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
     if (!failed) failed = rerun(&f, doc);
     if (!failed) print_done(&f, "runs again");
+    if (!failed) warn_without_runner(&f);
     return flow_close(&f, failed);
 }
 

@@ -71,6 +71,9 @@ static int list(listing *l, const char *workflow) {
     hd_status listed = hd_runtime_list_after(f->s.rt, f->space, status ? kind : NULL, prefix, after,
                                              print_entry, l);
     if (listed) return store_fail(&f->s, listed, f->s.file);
+    hd_value ir;
+    int failed = workflow && !l->printed && !interrupted() ? flow_latest(f, workflow, &ir) : CLI_OK;
+    if (failed) return failed;
     if (!l->printed && !f->s.c->json) {
         fputs(workflow ? "there are no instances of " : "there are no instances", stdout);
         print_plain(stdout, workflow ? workflow : "");

@@ -13,10 +13,10 @@
 static int remove_failed(flow *f, hd_value doc, hd_status status) {
     int exit_status = status == HD_USAGE || status == HD_BUSY ? CLI_CONFLICT : CLI_OK;
     if (!exit_status) return store_fail(&f->s, status, f->id);
-    return cli_fail(f->s.c, exit_status,
-                    flow_is_ending(doc) ? FLOW_ENDING_HINT
-                                        : "heddle workflow cancel ends an instance.",
-                    "%s", hd_runtime_error(f->s.rt)->message);
+    /* Listing what was asked of it may replace the runtime's message. */
+    hd_value message = hd_string(f->s.pool, hd_runtime_error(f->s.rt)->message);
+    return cli_fail(f->s.c, exit_status, flow_how_it_ends(f, doc), "%s",
+                    hd_value_as_text(message, ""));
 }
 
 /* ---- rm ---------------------------------------------------------------------------------- */

@@ -77,9 +77,17 @@ void flow_print_requests(flow *f) {
     if (hd_value_count(verbs)) putchar('\n');
 }
 
-bool flow_is_asked_for(flow *f, const char *verb) {
+/* Whether this ("cancel") was asked of the instance and is yet to be done. */
+static bool is_asked_for(flow *f, const char *verb) {
     hd_value verbs = flow_requests(f);
     for (hd_iter it = hd_iter_of(verbs); hd_iter_next(&it);)
         if (!strcmp(hd_value_as_text(it.value, ""), verb)) return true;
     return false;
+}
+
+const char *flow_how_it_ends(flow *f, hd_value document) {
+    if (flow_is_ending(document)) return "It is ending: what it still does is cleaning up.";
+    if (is_asked_for(f, "cancel"))
+        return "A cancel is asked for, and waits for a program that runs the instance.";
+    return "heddle workflow cancel ends it.";
 }

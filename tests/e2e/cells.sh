@@ -72,6 +72,7 @@ listed_as_json() { "$heddle" ls shop.db main/order --json | grep -qx \
 check "ls --json has space, id, kind and seq" holds listed_as_json
 
 check "a user's document is his" gives 0 "" set shop.db main@user/note 1 --user ann
+check "a space that is not there is told, with the nearest" fails 2 "Did you mean main" get shop.db mian/note
 check "not the default user's" fails 2 "no document" get shop.db main@user/note
 check "he reads it" gives 0 1 get shop.db main@user/note --user ann
 check "and is shown it" gives 0 "main@user/note" ls shop.db main/not --user ann

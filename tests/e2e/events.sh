@@ -66,6 +66,10 @@ ordered() { for n in 1 2 3 4 5 6 7 8; do "$heddle" send order.db main/buy $n --i
     "$heddle" events order.db --json | grep -o '"payload":[0-9]' | tr -dc 0-9 | grep -qx 87654321 &&
     "$heddle" events order.db --limit 3 --json | grep -o '"payload":[0-9]' | tr -dc 0-9 | grep -qx 876; }
 check "the newest come first, and --limit keeps them" holds ordered
+check "an event that was sent is found by its stream and its sender's id" holds \
+    sh -c "$heddle events live.db --stream main/knock --id knock-1 | grep -q '^handled '"
+check "by the id alone it is not, which the hint says" fails 2 "with --stream" events live.db --id knock-1
+check "nor under another stream" fails 2 'no event "knock-1"' events live.db --stream main/greet --id knock-1
 check "an id that is not there is said to be" fails 2 'there is no event "nobody"' events live.db --id nobody
 
 streams() { "$heddle" streams live.db "$@" | spoken >out.txt && grep -qE "^main/greet  handler greeter in greeter \([0-9]+\), [0-9]+ handled, 1 refused$" out.txt &&

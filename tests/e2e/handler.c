@@ -25,6 +25,20 @@ static hd_status relay(hd_tx *tx, const hd_event *event, void *ctx) {
     return hd_tx_send(tx, hd_cell_at(hd_tx_runtime(tx), "main/greet"), event->payload, NULL);
 }
 
+static hd_status hear(hd_tx *tx, const hd_event *event, void *ctx) {
+    (void)tx, (void)event, (void)ctx;
+    return HD_OK;
+}
+
+/* An event that is sent and not posted, with an id of its sender's. */
+static hd_status knock(hd_runtime *rt) {
+    hd_cell door = hd_cell_at(rt, "main/knock");
+    hd_handler_spec spec = { .stream = door, .fn = hear, .reads_nothing = true };
+    hd_status status = hd_handler_register(rt, &spec, NULL);
+    return status ? status
+                  : hd_event_send(rt, door, hd_null(), &(hd_send_options){ .id = "knock-1" });
+}
+
 int main(int argc, char **argv) {
     hd_runtime *rt;
     hd_error error;
@@ -43,6 +57,7 @@ int main(int argc, char **argv) {
                                .fn = relay,
                                .reads_nothing = true };
     if (hd_handler_register(rt, &second, NULL)) return 1;
+    if (knock(rt)) return 1;
     const char *path = strstr(argv[1], "://") ? "live.sock" : NULL;
     hd_runtime_serve(rt, &(hd_serve_options){ .socket = path, .name = "greeter" });
     return hd_runtime_run(rt) != HD_OK;

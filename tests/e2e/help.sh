@@ -16,6 +16,7 @@ for words in "db --help" "db -h" "db help"; do
     check "heddle $words tells about the group" holds sh -c '"$0" help db >p && "$0" $1 | cmp - p' "$heddle" "$words"
 done
 check "exit codes are documented" holds sh -c '"$0" help exit-codes | grep -q "^  3  "' "$heddle"
+check "a misspelt group names the nearest command" fails 1 'Did you mean "heddle workflow ls"' worklow ls shop.db
 check "a misspelt topic names the nearest" fails 1 "help cells" help clels
 pages() {
     while read -r name; do

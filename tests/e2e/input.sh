@@ -55,7 +55,7 @@ check "with --json an error is a line of JSON" fails 2 \
 
 # Names longer than anything that a message has room for.
 long=$(python3 -c 'print("x" * 600)')
-check "a long name of a space that is not there" fails 2 "no document" get shop.db $long/a
+check "a long name of a space that is not there" fails 2 "no space" get shop.db $long/a
 "$heddle" set shop.db main/$long '{"there": 1}'
 check "a place that is missing in a document with a long name" fails 2 'has no "nowhere"' \
     get shop.db main/$long#/nowhere

@@ -56,6 +56,7 @@ check "a key with a # is refused" fails 4 "without '/', '#' and control" workflo
 check "ls: it is queued until a program runs workflows" holds says "^data_pipeline/one  *queued" ls w.db
 check "ls by status" gives 0 "there are no instances" workflow ls w.db --status done
 check "ls by workflow, as JSON" holds says '^{"id":"data_pipeline/one","workflow":"data_pipeline","status":"queued"' ls w.db data_pipeline --json
+check "ls of a workflow that is not there names the nearest" fails 2 "Did you mean data_pipeline" workflow ls w.db data_pipelin
 check "an unknown status is refused" fails 1 "queued, running" workflow ls w.db --status gone
 check "show: its steps" holds says "  fetch_items" show w.db data_pipeline/one
 check "show takes the cell's name, too" holds says "  fetch_items" show w.db main/workflow/data_pipeline/one
@@ -64,12 +65,14 @@ check "show --json is the document with its id" holds says '"id":"data_pipeline/
 check "a misspelt instance names the nearest" fails 2 "Did you mean data_pipeline/one" workflow show w.db data_pipeline/on
 flow register q.db "$irs/nap.json" >/dev/null
 flow start q.db nap --key asked >/dev/null
-flow pause q.db nap/asked >/dev/null
+flow pause q.db nap/asked >/dev/null 2>remark
 flow cancel q.db nap/asked >/dev/null
 check "show: what was asked while no program runs it" holds says "asked for, and not done yet: pause, cancel" show q.db nap/asked
 check "show --json: the same" holds says '"asked":."pause","cancel"' show q.db nap/asked --json
 check "why-not --json: the same" holds sh -c '"$0" why-not q.db nap/asked --json | grep -q "\"asked\":\[\"pause\",\"cancel\"\]"' "$heddle"
 check "rerun: a cancel that was asked for is not advised again" fails 3 "A cancel is asked for" workflow rerun q.db nap/asked
+check "rm: the same" fails 3 "A cancel is asked for" workflow rm q.db nap/asked
+check "a change waits for a program, which the command says" holds grep -q "no program runs nap/asked; the next one does this" remark
 check "why-not: the same" holds sh -c '"$0" why-not q.db nap/asked | grep -q "not done yet: pause, cancel"' "$heddle"
 check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
 
