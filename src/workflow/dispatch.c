@@ -126,7 +126,6 @@ hd_status task_push(hd_engine *e, strand *s, uint64_t rank) {
 hd_status task_push_admitted(hd_engine *e, strand *s, uint64_t rank) {
     queue *q = queue_of(e, line_name_of(s), strand_node(s)->name);
     assert(s->state == STRAND_READY && !s->token && !s->queue);
-    assert(s->in->status == INSTANCE_RUNNING);
     hd_status status = q ? binheap_push(&q->ready, &s->ready, rank) : HD_NOMEM;
     if (status) return status;
     s->queue = q;
@@ -340,6 +339,7 @@ static void begin_claim(hd_engine *e, task *c, worker *w, strand *s, line *l) {
     const plan_node *n = strand_node(s);
     uint64_t now = n->timeout_s > 0 || n->heartbeat_s > 0 ? env_now_ns(e->env) : 0;
     assert(!c->s && !s->token && s->state == STRAND_READY && !s->queue);
+    assert(s->in->status == INSTANCE_RUNNING);
     assert(!is_full(w) && line_has_room(l) && !binheap_linked(&c->timer));
     const live *of = s->in->owner;
     c->s = s;

@@ -61,8 +61,9 @@ void limit_forget_unused(hd_engine *e, limit *l) {
     free_limit(e, l);
 }
 
-/* A step for which there is no memory goes on waiting. Its instance is not given up (live_lost), since this may be
- * called while that instance withdraws its steps one by one. */
+/* The next step may be one of the instance that is being paused, or has ended: then it is withdrawn, too, before any
+ * step is begun. A step for which there is no memory goes on waiting. Its instance is not given up (live_lost), since
+ * this may be called while that instance withdraws its steps one by one. */
 void limit_admit(hd_engine *e, limit *l) {
     for (strand *s; !e->limits_closed && (s = limit_next(l)) && limit_has_room(l, s);) {
         (void)binheap_pop(&l->waiting);

@@ -367,13 +367,22 @@ static void move_before(instance *in, uint32_t *to, uint32_t from) {
     }
 }
 
+/* Whether the node is a BRANCH that chooses between FAN_HEADs with `now` and other nodes. */
+static bool chooses_now(const strand *s, const plan_node *n) {
+    const plan_function *f = activation_function(s->a);
+    if (n->kind != NODE_BRANCH) return false;
+    for (uint32_t i = 0; i < n->out_count; i++)
+        if (f->nodes[plan_out(f, n, i)->to].now) return true;
+    return false;
+}
+
 /* asyncio.gather that is given to asyncio.gather has begun its tasks already: with `now` a FAN_HEAD at the beginning of
- * the branch is run here, and its branches go before those of this fan. Such fans are nested no deeper than the
- * source. */
+ * the branch is run here, and its branches go before those of this fan; so is a BRANCH that leads to one. Any other
+ * BRANCH waits for its strand's turn. Such fans are nested no deeper than the source. */
 static bool enter_nested(strand *s, uint32_t *nested) {
     uint32_t before = s->in->walking.count;
     bool ok = true;
-    if (strand_node(s)->kind == NODE_BRANCH) ok = run_branch(s, strand_node(s));
+    if (chooses_now(s, strand_node(s))) ok = run_branch(s, strand_node(s));
     if (!ok || s->state != STRAND_WALKING || !strand_node(s)->now) return ok;
     ok = run_fan_head(s, strand_node(s));
     move_before(s->in, nested, before);

@@ -66,6 +66,31 @@ static void a_calc_without_statements_lets_others_go_first(void **state) {
                  "[\"a1\",\"b\",\"a2\"]");
 }
 
+/* A BRANCH at the beginning of a branch sees what the branches before it have done; only one that leads to a FAN_HEAD
+ * with `now` chooses before they begin. */
+#define EVEN_OR_ODD "{'id':'w','kind':'BRANCH','when':[['%',['call','len',[['name','l']]],2]]},"
+
+static void a_condition_waits_for_its_turn(void **state) {
+    assert_order(LIST NOTE("a", "a") NOTE("odd", "odd") NOTE("even", "even") EVEN_OR_ODD
+                 "{'id':'m','kind':'MERGE'},{'id':'f','kind':'FAN_HEAD'},"
+                 "{'id':'j','kind':'BARRIER'}," END,
+                 "['in','l'],['l','f'],['f','a','ELEM',0],['f','w','ELEM',1],['w','odd','GUARD',0],"
+                 "['w','even','GUARD',1],['odd','m'],['even','m'],['m','j','JOIN'],['a','j',"
+                 "'JOIN'],['j','out']",
+                 "[\"a\",\"odd\"]");
+}
+
+static void a_condition_before_now_does_not(void **state) {
+    assert_order(LIST NOTE("a", "a") NOTE("odd", "odd") NOTE("even", "even") EVEN_OR_ODD
+                 "{'id':'m','kind':'MERGE'},{'id':'f','kind':'FAN_HEAD'},"
+                 "{'id':'j','kind':'BARRIER'},{'id':'g','kind':'FAN_HEAD','now':"
+                 "true},{'id':'k','kind':'BARRIER'}," END,
+                 "['in','l'],['l','f'],['f','a','ELEM',0],['f','w','ELEM',1],['w','odd','GUARD',0],"
+                 "['w','g','GUARD',1],['g','even','ELEM'],['even','k','JOIN'],['odd','m'],"
+                 "['k','m'],['m','j','JOIN'],['a','j','JOIN'],['j','out']",
+                 "[\"even\",\"a\"]");
+}
+
 /* The first branch of a fan-out with `here` is the strand itself: a branch that was ready before does not come between,
  * and what follows the BARRIER comes at once when it ends last. */
 static void the_first_branch_of_here_goes_on_at_once(void **state) {
@@ -131,6 +156,8 @@ int main(void) {
         IN_A_WORLD(new_branches_stand_at_the_end),
         IN_A_WORLD(branches_of_now_come_before_those_around_them),
         IN_A_WORLD(a_calc_without_statements_lets_others_go_first),
+        IN_A_WORLD(a_condition_waits_for_its_turn),
+        IN_A_WORLD(a_condition_before_now_does_not),
         IN_A_WORLD(the_first_branch_of_here_goes_on_at_once),
         IN_A_WORLD(numbers_of_here_say_which_task_begins_first),
         IN_A_WORLD(what_the_first_branch_of_here_makes_of_a_cancel_counts),

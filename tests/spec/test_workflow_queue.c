@@ -223,6 +223,25 @@ static void a_step_that_is_withdrawn_lets_others_in(void **state) {
     assert_string_equal(order, "a c ");
 }
 
+/* A step that leaves its queue lets in the next one of its key, which may be one of the same instance. */
+static void a_pause_withdraws_all_steps_of_a_key(void **state) {
+    register_many("free','limit':{'key':'k','most':2},'at':'x");
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    start("many", "{'tag':'a'}"); /* no action is registered: two steps are queued, six wait */
+    pump();
+    assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+    pump();
+    register_actions(engine);
+    pump();
+    assert_int_equal(begun, 0);
+    assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+    pump();
+    assert_int_equal(begun, 2);
+    for (int i = 0; i < 8; i++) end_one(i);
+    assert_result("null");
+}
+
 /* An engine that takes instances up begins the step with the highest priority, in whichever order it finds them. */
 static void after_a_restart_a_limit_begins_with_the_highest_priority(void **state) {
     static const char *const tags[] = { "a", "b", "c" };
@@ -272,6 +291,7 @@ int main(void) {
         IN_A_WORLD(a_step_says_which_room_it_waits_for),
         IN_A_WORLD(steps_of_one_key_may_have_different_limits),
         IN_A_WORLD(a_step_that_is_withdrawn_lets_others_in),
+        IN_A_WORLD(a_pause_withdraws_all_steps_of_a_key),
         IN_A_WORLD(after_a_restart_a_limit_begins_with_the_highest_priority),
         IN_A_WORLD(names_are_checked),
         IN_A_WORLD(an_engine_refuses_names_that_no_queue_can_have),
