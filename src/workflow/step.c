@@ -407,12 +407,13 @@ static void drop_mail(live *l, uint32_t i) {
     l->mail_changed = true;
 }
 
-/* A payload that is no value of a workflow is an exception there: kept, it would be in the way of every later one. */
+/* The strand may have come here by a cancellation in this walk: the attempt that it was at is still claimed then. A
+ * payload that is no value of a workflow is an exception there: kept, it would be in the way of every later one. */
 static hd_status wake(live *l, strand *s, hd_value payload) {
     ev v;
     hd_error error = { 0 };
     char message[320];
-    if (binheap_linked(&s->timer)) binheap_remove(&l->e->timers, &s->timer);
+    unqueue(l->e, s);
     l->in->now_ms = env_wall_ms(l->e->env);
     hd_status status = decode_value(l->e->w, payload, &v, &error);
     if (status == HD_NOMEM) return status;

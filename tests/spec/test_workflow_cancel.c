@@ -284,11 +284,32 @@ static void the_inner_limit_interrupts_what_the_outer_one_has_cancelled(void **s
     run_blocks("5", "2", "[[CancelledError(), CancelledError()], 1]");
 }
 
+/* try: for_ever() finally: wait("go"), say("left"). The signal came before the step was cancelled. */
+static void clean_up_takes_a_signal_that_is_there(void **state) {
+    hd_flow *f = flow("w");
+    hd_flow_try(f);
+    hd_flow_action(f, NULL, "for_ever", NULL);
+    hd_flow_finally(f);
+    hd_flow_wait(f, "s", "go", NULL);
+    hd_flow_action(f, NULL, "say", "s");
+    hd_flow_end(f);
+    register_flow(f);
+    start("w", "{}");
+    pump();
+    assert_int_equal(hd_workflow_signal(engine, id, "go", parse("'left'")), HD_OK);
+    pump();
+    assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+    pump();
+    assert_over("cancelled", "left ");
+    assert_int_equal(stats_now().running, 0);
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
         IN_A_WORLD(clean_up_waits_with_a_limit),
         IN_A_WORLD(a_limit_in_clean_up_cancels_what_takes_longer),
+        IN_A_WORLD(clean_up_takes_a_signal_that_is_there),
         IN_A_WORLD(clean_up_begins_a_child),
         IN_A_WORLD(what_the_clean_up_of_a_child_raises_is_raised_in_its_parent),
         IN_A_WORLD(a_step_in_clean_up_is_retried),
