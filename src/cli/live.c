@@ -119,12 +119,11 @@ static void call_name(live *l, pid_t pid, void *ctx) {
 }
 
 static int no_program_serves(cli *c, const char *file) {
-    return cli_fail(
-        c, CLI_NO_PROGRAM,
-        "Start the program; it must call hd_runtime_serve(rt, NULL). If it serves\n"
-        "  elsewhere: --socket. What the file alone can say: heddle log, heddle pieces,\n"
-        "  heddle db stats.",
-        "no running program serves %s", file);
+    return cli_fail(c, CLI_NO_PROGRAM,
+                    "Start the program; in C it must call hd_runtime_serve(rt, NULL). If it\n"
+                    "  serves elsewhere: --socket. What the file alone can say: heddle log,\n"
+                    "  heddle pieces, heddle db stats.",
+                    "no running program serves %s", file);
 }
 
 static int check_choice(cli *c, const choice *k, const char *file, unsigned count) {

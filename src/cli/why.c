@@ -212,8 +212,8 @@ static int ask_file(cli *c, const said *what) {
 
 static int no_cell(cli *c) {
     return cli_fail(c, CLI_NO_PROGRAM,
-                    "Start the program; it must call hd_runtime_serve(rt, NULL). Of a cell\n"
-                    "  the file alone tells something: heddle why FILE space/id.",
+                    "Start the program; in C it must call hd_runtime_serve(rt, NULL). Of a\n"
+                    "  cell the file alone tells something: heddle why FILE space/id.",
                     "no running program serves %s, and \"%s\" is no cell", c->operands[0],
                     c->operands[1]);
 }

@@ -49,9 +49,9 @@ static hd_status refuse(const cron_reader *r, const char *format, ...) {
 }
 
 static hd_status bad_value(const cron_reader *r) {
-    return refuse(r, "column %d: a %s is a number from %d to %d%s%s", (int)(r->at - r->text) + 1,
-                  r->f->what, r->f->least, r->f->most, r->f->names ? ", or a name like " : "",
-                  r->f->names ? r->f->names[1] : "");
+    return refuse(r, "cron, column %d: a %s is a number from %d to %d%s%s",
+                  (int)(r->at - r->text) + 1, r->f->what, r->f->least, r->f->most,
+                  r->f->names ? ", or a name like " : "", r->f->names ? r->f->names[1] : "");
 }
 
 static hd_status read_value(cron_reader *r, int *out) {
@@ -78,7 +78,7 @@ static hd_status read_step(cron_reader *r, int *out) {
     *out = n;
     if (r->at > from && n > 0) return HD_OK;
     r->at = from;
-    return refuse(r, "column %d: a step is a number from 1", (int)(r->at - r->text) + 1);
+    return refuse(r, "cron, column %d: a step is a number from 1", (int)(r->at - r->text) + 1);
 }
 
 /* "*", "5", "1-5", each with "/2". */
@@ -92,7 +92,7 @@ static hd_status read_range(cron_reader *r, uint64_t *bits) {
         one = *r->at != '-';
         high = low;
         if (!one && (r->at++, !(status = read_value(r, &high))) && high < low) {
-            return refuse(r, "column %d: the range ends before it begins",
+            return refuse(r, "cron, column %d: the range ends before it begins",
                           (int)(r->at - r->text) + 1);
         }
     }
@@ -134,13 +134,14 @@ hd_status cron_parse(const char *text, cron *out, hd_error *error) {
     for (int i = 0; i < 5; i++) {
         r.at += strspn(r.at, " \t");
         r.f = &fields[i];
-        if (!*r.at) return refuse(&r, "the %s is missing: there are five fields", r.f->what);
+        if (!*r.at) return refuse(&r, "cron: the %s is missing, there are five fields", r.f->what);
         hd_status status = read_field(&r, &bits[i], &star[i]);
         if (status) return status;
         if (*r.at && *r.at != ' ' && *r.at != '\t') return bad_value(&r);
     }
     r.at += strspn(r.at, " \t");
-    if (*r.at) return refuse(&r, "column %d: there are five fields", (int)(r.at - r.text) + 1);
+    if (*r.at)
+        return refuse(&r, "cron, column %d: there are five fields", (int)(r.at - r.text) + 1);
     *out = (cron){ .minutes = bits[0],
                    .hours = (uint32_t)bits[1],
                    .days = (uint32_t)bits[2],

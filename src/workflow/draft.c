@@ -26,8 +26,9 @@ hd_status draft_refuse(draft *d, uint32_t node, const char *format, ...) {
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
     const plan_node *n = at(d, node)->node;
-    const char *where = n->at[0] ? n->at : "no position";
-    env_error(d->error, HD_SYNTAX, "node \"%s/%s\" (%s): %s", d->f->name, n->id, where, why);
+    bool placed = n->at[0];
+    env_error(d->error, HD_SYNTAX, "node \"%s/%s\"%s%s%s: %s", d->f->name, n->id,
+              placed ? " (" : "", n->at, placed ? ")" : "", why);
     if (d->error) snprintf(d->error->path, sizeof d->error->path, "/functions/%s", d->f->name);
     return HD_SYNTAX;
 }

@@ -296,8 +296,9 @@ static hd_status read_functions(ir_reader *r, hd_value functions) {
 
 static hd_status refuse_call(ir_reader *r, const plan_function *f, const plan_node *n,
                              const char *why) {
-    return ir_refuse(r, "/functions", "node \"%s/%s\" (%s): %s", f->name, n->id,
-                     n->at[0] ? n->at : "no position", why);
+    bool placed = n->at[0];
+    return ir_refuse(r, "/functions", "node \"%s/%s\"%s%s%s: %s", f->name, n->id,
+                     placed ? " (" : "", n->at, placed ? ")" : "", why);
 }
 
 static hd_status find_callees(ir_reader *r) {

@@ -105,7 +105,7 @@ static void assert_refused(const char *fields, uint32_t column, const char *part
 static void what_is_no_schedule_is_refused(void **state) {
     assert_refused("", 1, "minute is missing");
     assert_refused("1 2 3 4", 8, "day of the week is missing");
-    assert_refused("60 * * * *", 1, "minute is a number from 0 to 59");
+    assert_refused("60 * * * *", 1, "cron, column 1: a minute is a number from 0 to 59");
     assert_refused("* 24 * * *", 3, "hour");
     assert_refused("* * 0 * *", 5, "day of the month");
     assert_refused("* * * foo *", 7, "name like feb");

@@ -388,7 +388,11 @@ class Store(Workflows):
     def _failed(self, name: str, error: BaseException) -> None:
         for fn in self._error_handlers:
             fn(name, error)
-        if not self._error_handlers:
+        if self._error_handlers:
+            return
+        if not name and error.__traceback__ is None:  # no function has raised it: an event has no handler
+            _logger().error("%s", error)
+        else:
             _logger().error("%s failed", name or "a function", exc_info=error)
 
     # ---- Cells and transactions

@@ -102,7 +102,7 @@ PyObject *runtime_off(PyObject *object, PyObject *handle_) {
 
 /* ---- Sending ----------------------------------------------------------------------------- */
 
-/* What became of an event. Its status alone does not say what was not found. */
+/* What became of an event. Its status alone says neither which event it was nor what was not found. */
 static void raise_outcome(callback *c, hd_status status) {
     char stream[160];
     hd_error error = { .status = status };
@@ -110,6 +110,9 @@ static void raise_outcome(callback *c, hd_status status) {
     if (status == HD_NOT_FOUND)
         snprintf(error.message, sizeof error.message, "there is no handler for the stream %s",
                  stream);
+    if (status == HD_EXISTS)
+        snprintf(error.message, sizeof error.message,
+                 "the event \"%.40s\" was handled already, by %s", text_of(c->name), stream);
     raise_error(c->owner->st, status, &error);
 }
 
@@ -159,6 +162,8 @@ PyObject *runtime_send(PyObject *object, PyObject *args, PyObject *kw) {
     callback *c = is_set(done) ? callback_new(self, done, NULL, stream) : NULL;
     if (is_set(done) && !c) return NULL;
     if (c) options.done = told, options.ctx = c;
+    if (c && options.id && !(c->name = PyUnicode_FromString(options.id)))
+        return callback_free(c), NULL;
     hd_value v = from_python(self, pool_enter(self), payload, PLAIN);
     hd_status status = PyErr_Occurred() ? HD_KIND : send(self, post, stream, v, &options, id);
     pool_leave(self);

@@ -5,6 +5,7 @@ import asyncio
 import dataclasses
 import functools
 import gc
+import logging
 import os
 import subprocess
 import sys
@@ -278,6 +279,28 @@ def test_an_event_without_a_handler_says_so():
             store.on_error(lambda name, error: None)
             with pytest.raises(heddle.InputError, match="there is no handler for the stream main/orders"):
                 await store.handled("main/orders", 1)
+
+    asyncio.run(main())
+
+
+def test_an_event_without_a_handler_is_no_function_that_failed(store, caplog):
+    with caplog.at_level(logging.ERROR, "heddle"):
+        store.send("main/orders", 1)
+        store.settle()
+    assert caplog.messages == ["there is no handler for the stream main/orders"]
+
+
+def test_an_event_that_was_handled_is_named():
+    async def main():
+        async with heddle.open() as store:
+
+            @store.on("main/orders")
+            def order(event):
+                pass
+
+            await store.handled("main/orders", 1, id="tea")
+            with pytest.raises(heddle.RefusedError, match='^the event "tea" was handled already, by main/orders$'):
+                await store.handled("main/orders", 1, id="tea")
 
     asyncio.run(main())
 
