@@ -292,7 +292,7 @@ class Sources:
         return self.pick(lambda: f"Point({self.expr(depth - 1)}, y={self.expr(depth - 1)})", lambda: f"({self.expr(depth - 1)}).x",
                          lambda: f"Pair({self.expr(depth - 1)})", lambda: "Colour.RED", lambda: f"({self.expr(depth - 1)}).left",
                          lambda: self.random.choice(("Rank.LOW", "Rank.HIGH", "Kind.A", "Kind.B")),
-                         lambda: f"Frozen({self.atom()})", lambda: f"ValueError({self.expr(depth - 1)})",
+                         lambda: f"Frozen(größe={self.atom()})", lambda: f"ValueError({self.expr(depth - 1)})",
                          lambda: f"ExceptionGroup({self.random.choice(WORDS)}, {self.expr(depth - 1)})",
                          lambda: f"len(BaseExceptionGroup('g', [{self.random.choice(ERRORS)}(), {self.expr(depth - 1)}]).exceptions)",
                          lambda: f"ImportError({self.expr(depth - 1)}, name={self.expr(depth - 1)}).name",

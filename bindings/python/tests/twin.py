@@ -124,11 +124,11 @@ class Closed(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Frozen:
-    a: int
+    größe: int
 
 class Pair(NamedTuple):
     left: int
-    right: int = 7
+    länge: int = 7
 
 LIMIT = 5
 WORDS = ("a", "bb", "ccc")
