@@ -151,7 +151,8 @@ const command command_workflow_await = {
     .most = 2,
     .summary = "wait for an instance, print its result",
     .text =
-        "Shows what an instance (name/key) does until it is over, and prints its result. On a "
+        "Shows what an instance (name/key) does until it is over, and prints its result, in the "
+        "form in which it is stored (heddle workflow show has it for people). On a "
         "terminal a tree of steps is drawn anew as they begin and end; elsewhere each is a line on "
         "stderr. It runs nothing: the program with the engine does, and may be started "
         "meanwhile; the command says when no program runs the instance.\n\n"

@@ -403,7 +403,7 @@ static void print_head(question *q) {
         flow_print_runner(&q->f);
     else if (!flow_is_over(doc) && !q->answered)
         printf("  %sas the store tells: process %" PRId64
-               " runs it; it does not serve, or at --socket%s\n",
+               " runs it, and was not asked (--socket)%s\n",
                out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
     if (!flow_is_over(doc) && !q->answered) flow_print_requests(&q->f);
 }

@@ -54,7 +54,7 @@ class Flows:
         self._waiting: set[asyncio.Future[Any]] = set()
         """For results."""
         self.serves = serves and not observer
-        if store.file and not observer:
+        if store.file and "://" not in store.file and not observer:  # a server has no place for a socket of its own
             self._listen_if_free()
         for compiled in known():
             self.serve(compiled.actions)

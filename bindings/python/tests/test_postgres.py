@@ -66,6 +66,12 @@ def test_other_threads_run_while_the_server_is_silent(address):
     assert len(pids) == 2 and max(gaps) < 1
 
 
+def test_nothing_is_said_of_a_socket_that_a_server_has_no_place_for(address, caplog):
+    with caplog.at_level("INFO", "heddle"), heddle.open(address) as store:
+        asyncio.run(store.run(Sums, 4))
+    assert not [line for line in caplog.messages if "socket" in line]
+
+
 @action
 async def double(x: int) -> int:
     return x * 2
