@@ -297,6 +297,16 @@ HELD = (
     ("d: dict[str, {cls}] = {{}}", "d['k'] = await thing({cls!r}, {w0})", "a = b = d['k']"),
     ("t: tuple[{cls}, int] = (await thing({cls!r}, {w0}), 1)", "a = b = t[0]"),
     ("a = 0", "a += await {c0}", "b = await {c1}"),
+    ("match {hold}(await {c0}, [await {c1}]):", "    case {hold}(one=a, more=[b, *_]):", "        pass"),
+    ("match (await {c0}, (1, await {c1})):", "    case [a, (int(), b)] as both:", "        pass"),
+    ("match {{'k': await {c0}, 'l': await {c1}}}:", "    case {{'k': a, **rest}}:", "        b = rest['l']"),
+    ("match {hold}(await {c0}, [await {c1}]):", "    case {hold}(a, []) | {hold}(a, [_]) as h:", "        b = h.more[-1]"),
+    ("match await {c0}:", "    case {cls}() | None as a if a == a or True:", "        pass", "    case a:", "        pass", "b = await {c1}"),
+    ("self.rows = []", "self.note(await {c0})", "self.note(await {c1})", "a, b = self.rows"),
+    ("self.by = {{}}", "self.put('k', await {c0})", "a = self.by['k']", "self.put('k', await {c1})", "b = self.by.get('k')"),
+    ("rows = [[await {c0}, await {c1}], [await {c1}, await {c0}]]", "(a, _), (b, _) = zip(*rows)"),
+    ("d = dict([('k', await {c0}), ('l', await {c1})])", "a, b = d['k'], d['l']"),
+    ("a = {name}.same(await {c0})", "b = self.same(await {c1})"),
 )
 """How two objects of one class come to be a and b. Everything says its class, or is made of what does."""
 OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for a in (a,) if a == b]", "{{str(i): {e} for i, a in enumerate([a, b])}}",
@@ -311,7 +321,11 @@ OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for
         "{hold}(a, [b]) == {hold}(b, [a], a)", "[{hold}(a, [])] != [{hold}(a, [])]", "{hold}(a, []) in [{hold}(b, [])]", "f'{{{hold}(a, [b])}}'",
         "str([{hold}(a, [])])", "sorted([(a, 2), (b, 1)])", "sorted([1, 2], key=lambda i: (a, -i))", "sorted([(i, x) for i, x in enumerate([a, b])])",
         "sum({{'k': a, 'l': b}}.values())", "max({{'k': a, 'l': b}}.values())", "sorted({{'k': a, 'l': b}}.values())", "any({{'k': a}}.values())",
-        "a in {{'k': b}}.values()", "sum(reversed([a, b]))", "min({{'k': a}}.values(), key=lambda v: {e})", "a")
+        "a in {{'k': b}}.values()", "sum(reversed([a, b]))", "max((a, 1), (b, 2))", "min([(a, 'x'), (b, 'y')])", "max((i, a) for i in [1, 1])",
+        "min(zip([a, b], [2, 1]))", "max([((a, 1), 2), ((b, 0), 3)])", "[{hold}(a, [b]), {hold}(b, [])].index({hold}(b, []))", "max(*[a, b])",
+        "[{hold}(a, [])].count({hold}(b, []))", "[({hold}(a, []), 1)].index(({hold}(b, []), 1))", "[(a, 1), (b, 2)].index((b, 2))", "[a, 1].index(1)",
+        "'{{x}}|{{x!r:>9}}'.format(x=a)", "'{{a}}'.format_map({{'a': a}})", "'{{a}}'.format(**{{'a': a}})", "{{(a, 1): 2}}", "{{(1, (b,))}}",
+        "min({hold}(a, []), {hold}(b, []), key=lambda h: h.one)", "min({{'k': a}}.values(), key=lambda v: {e})", "a")
 
 
 ACTIONS = _ACTIONS + HOLDERS
@@ -367,7 +381,7 @@ class Held(Objects):
         count = len(OBJECTS[cls])
         first, second = self.random.randrange(count), self.random.randrange(count)
         give = _action(cls)
-        words = {"cls": cls, "give": give, "n": count, "w0": first, "w1": second, "c0": f"{give}({first})", "c1": f"{give}({second})",
+        words = {"name": name, "cls": cls, "give": give, "n": count, "w0": first, "w1": second, "c0": f"{give}({first})", "c1": f"{give}({second})",
                  "hold": "Hold_" + cls.replace(".", "_")}
         lines = [line.format(**words) for line in self.random.choice(HELD)]
         made = self.random.choice(OVER).format(e=self.expression(), **words) if self.random.random() < 0.6 else self.expression()
@@ -380,6 +394,7 @@ class Held(Objects):
             lines += ["total = a", "for x in [a, b]:", f"    total {self.random.choice('+-*|')}= x", "return total"]
         lines.append(f"return {made}")
         helpers = [f"async def make(self, which: int) -> {cls}:", f"    return await {give}(which)", f"def pick(self, xs: list[{cls}]) -> {cls}:",
-                   "    return xs[-1]"]
+                   "    return xs[-1]", f"def note(self, x: {cls}) -> None:", "    self.rows.append(x)", f"def put(self, k: str, x: {cls}) -> None:",
+                   "    self.by[k] = x", "@staticmethod", f"def same(x: {cls}) -> {cls}:", "    return x"]
         return "\n".join(["@workflow", f"class {name}(Workflow):", "    async def run(self):", *(f"        {line}" for line in lines),
                           *(f"    {line}" for line in helpers), "", ""])

@@ -43,6 +43,9 @@ async def check_one(store: Any, source: str, seed: int, plain: Any, compiled: An
         return
     expected = twin.outcome_of_python(plain[f"Flow{seed}"]().run(), plain["_calls"])
     found = await twin.outcome(store.run(compiled[f"Flow{seed}"]), compiled["_calls"])
+    if isinstance(found.error, heddle.CompileError):  # a class that names itself is compiled when it is started
+        counts.refused += 1
+        return
     if isinstance(found.error, heddle.Unsupported):
         wrong = "TypeError" in expected.shown() or "AttributeError" in expected.shown()
         assert wrong or "def pick" not in source, f"HEDDLE_SEED={seed}\n{source}\n{found.error}"

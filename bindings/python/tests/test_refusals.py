@@ -34,6 +34,18 @@ REFUSED = [
     ("for x, y in «zip([1], [2, 3], strict=True)»:\n    await echo(x)", "a length differs", "Write list(...) around it"),
     ("for i, x in enumerate(«zip([1], [2, 3], strict=LIMIT)»):\n    pass", "a length differs", "Write list(...) around it"),
     ("x = [await echo(y) for y, z in «zip([1], [2, 3], strict=True)»]", "a length differs", "Write list(...) around it"),
+    ("await asyncio.sleep(«datetime.timedelta(1)»)", "asyncio.sleep takes seconds, and is given a timedelta", ".total_seconds()"),
+    ("d = datetime.timedelta(1)\nawait asyncio.wait_for(echo(1), timeout=«d»)", "asyncio.wait_for takes seconds", ".total_seconds()"),
+    ("async with asyncio.timeout(«datetime.timedelta(1)»):\n    pass", "asyncio.timeout takes seconds", ".total_seconds()"),
+    ("await heddle.signal('s', timeout=«datetime.timedelta(1)»)", "heddle.signal takes seconds", ".total_seconds()"),
+    ("raise ExceptionGroup(«Word.A», [ValueError(1)])", "the message of an ExceptionGroup is a member of Word", ".value"),
+    ("match datetime.date(2024, 1, 1):\n    case «3»:\n        pass", "a case compares with a date", "case x if x == 3"),
+    ("xs = [datetime.date(2024, 1, 1)]\n«xs.remove(xs[0])»", "remove() of what code of the class date compares", "del xs[xs.index(x)]"),
+    ("xs = [datetime.date(2024, 1, 1)]\nx = max(«*xs»)", "max() of objects with code of the class date is called with *", "max([...])"),
+    ("xs = [(datetime.date(2024, 1, 1), [1])]\nx = «max(xs)»", "max() of values with a date in them", "sorted([...], reverse=True)[0]"),
+    ("xs = [(1, datetime.date(2024, 1, 1))]\n«xs.sort()»", "sort() by objects", "xs[:] = sorted(xs"),
+    ("x = «'{a}'.format(**{'a': datetime.date(2024, 1, 1)})»", "is called with * or **", "one by one"),
+    ("x = {«(1, datetime.date(2024, 1, 1))»: 2}", "a date as a key", "str(...)"),
     ("x = «type('A', (), {})»", "a class is made", "top of the file"),
     ("x = await «Other(5)».run(3)", "Other() is given arguments", "Give them to run: `await Other().run(...)`."),
     ("x = await asyncio.gather(echo(1), «Other(k=await echo(1))».run(3))", "Other() is given arguments", "Give them to run"),
@@ -177,6 +189,7 @@ def plain(self, a):
 
 TOP = '''
 import datetime
+import enum
 import logging
 import json
 import random
@@ -199,6 +212,9 @@ async def coroutine(x):
 
 class Bad:
     pass
+
+class Word(enum.StrEnum):
+    A = "a"
 
 @dataclass
 class Tagged:

@@ -9,14 +9,16 @@ Where nothing tells the class, the engine raises ``heddle.Unsupported`` when it 
 from __future__ import annotations
 
 import ast
+import asyncio
 import enum
 import inspect
 import typing
 from collections import abc
+from datetime import timedelta
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
-from .. import operators
+from .. import operators, recorded
 from ..actions import Action
 from .builtin import FUNCTIONS
 from .classes import class_kind, field_names
@@ -44,6 +46,11 @@ _AT_ONCE = ("list", "tuple", "sorted", "join")
 _TAKES = (*_OF_MANY, "any", "all", "in", "not in", "list", "tuple", "set", *METHODS)
 """Operations to which an iterable is the same as a list of its elements."""
 _BY_KEY = ("get", "pop", "setdefault", "add", "discard")
+
+
+_SECONDS: dict[Any, tuple[str, int]] = {asyncio.sleep: ("delay", 0), asyncio.timeout: ("delay", 0),
+                                        asyncio.wait_for: ("timeout", 1), recorded.signal: ("timeout", 1)}
+"""Functions that take a number of seconds: the parameter, and its place."""
 
 
 def _says(cls: Any, what: str) -> bool:
@@ -105,7 +112,7 @@ def _parts(member: Any) -> list[Any]:
     """The types of what an object holds."""
     if isinstance(member, Of):
         return [arg for arg in member.args if arg is not Ellipsis] if member.origin in (list, tuple, set, dict) else []
-    if isinstance(member, type) and class_kind(member) == "record":
+    if isinstance(member, type) and class_kind(member) in ("record", "tuple"):
         known = hints(member)
         return [known.get(name) for name in field_names(member)]
     return []
@@ -124,6 +131,16 @@ def _is_fixed(found: Any) -> bool:
     """Whether what it is never changes, so that a copy is as good."""
     return all(member is NONE or isinstance(member, type) and (member in PLAIN or issubclass(member, (enum.Enum, BaseException)))
                or is_standard(member) for member in members(found))
+
+
+def _is_named_tuple(member: Any) -> bool:
+    return isinstance(member, type) and class_kind(member) == "tuple"
+
+
+def _is_all_fixed(found: Any) -> bool:
+    """The same for tuples, and for what is in them."""
+    return all(_is_fixed(member) or (isinstance(member, Of) and member.origin is tuple or _is_named_tuple(member))
+               and all(map(_is_all_fixed, _parts(member))) for member in members(found))
 
 
 def _is_sure(found: Any, says: str) -> bool:
@@ -201,7 +218,9 @@ class _Rewriter(ast.NodeTransformer):
     def _refuse_key(self, node: ast.expr, where: str) -> None:
         """The engine compares keys, and cannot ask the class."""
         found = self.types.of(node)
-        cls = _decides(found, "own_equal") or self._own(node)
+        inside = (_class(member) for part in _held(found) for member in members(part)
+                  if _says(member, "own_operators") and not _is_fixed(member))
+        cls = _decides(found, "own_equal") or self._own(node) or _within(found, "own_equal") or next(inside, None)
         if cls is not None:
             self.source.refuse(node, f"a {cls.__name__} {where}, which code of that class compares",
                                "Use a text or a number that stands for it: str(...).")
@@ -286,6 +305,20 @@ class _Rewriter(ast.NodeTransformer):
                                "for each, and assign the result; objects of your own classes are added in an action.")
         read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
         return ast.copy_location(ast.Assign([node.target], self._op(f"{BINARY[type(node.op)]}=", [read, node.value], node.value)), node)
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        for case in node.cases:
+            for pattern, found in self.types.matched(case.pattern, self.types.of(node.subject)):
+                cls = _decides(found, "own_equal") if isinstance(pattern, ast.MatchValue) else None
+                if isinstance(pattern, ast.MatchValue) and cls is not None:
+                    self.source.refuse(pattern.value, f"a case compares with a {cls.__name__}, whose code decides what is equal",
+                                       f"Write `case x if x == {ast.unparse(pattern.value)}`.")
+            if case.guard is not None:
+                self._mark(case.guard)
+        self.generic_visit(node)
+        for case in node.cases:
+            case.guard = case.guard and self._test(case.guard)
+        return node
 
     # ---- comprehensions and lambdas
 
@@ -499,6 +532,7 @@ class _Rewriter(ast.NodeTransformer):
             if made is not None:
                 return made
         self.generic_visit(node)
+        self._check_known(node, known.value if known is not None else None)
         if name == "reversed" and len(node.args) == 1:
             taken = self._many(node.args[0], "backwards")
             if isinstance(taken, PythonOp) and taken is not node.args[0]:
@@ -508,12 +542,36 @@ class _Rewriter(ast.NodeTransformer):
             end = 1 if name == "enumerate" else len(node.args)
             alone = len(node.args) == begin + 1 and not node.keywords
             node.args[begin:end] = [self._many(arg, "list" if alone else "elements") for arg in node.args[begin:end]]
+        if name in ("min", "max", "sum"):
+            self._check_starred(node, name)
         if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda)) for arg in node.args):
             return node
         node.args = [self._members(arg) for arg in node.args]
         if any(isinstance(arg, ast.GeneratorExp) for arg in node.args):
             return self._of_generator(node, name, found)
         return self._function(node, name, found)
+
+    def _check_starred(self, node: ast.Call, name: str) -> None:
+        for arg in node.args:
+            cls = _orders(element(self.types.of(arg.value))) if isinstance(arg, ast.Starred) else None
+            if cls is not None:
+                self.source.refuse(arg, f"{name}() of objects with code of the class {cls.__name__} is called with *",
+                                   f"Give them as one list: {name}([...]).")
+
+    def _check_known(self, node: ast.Call, function: Any) -> None:
+        """Arguments of functions that the engine does, which it cannot take as they are."""
+        place = _SECONDS.get(function) if isinstance(function, FunctionType) else None
+        if place is not None:
+            by_name = next((k for k in node.keywords if k.arg == place[0]), None)
+            given = by_name.value if by_name is not None else node.args[place[1]] if len(node.args) > place[1] else None
+            if given is not None and _decides(self.types.of(given), "own_operators") is timedelta:
+                self.source.refuse(given, f"{ast.unparse(node.func)} takes seconds, and is given a timedelta",
+                                   "Write .total_seconds() behind it.")
+        if isinstance(function, type) and issubclass(function, BaseExceptionGroup) and node.args:
+            text = self.types.of(node.args[0])
+            if isinstance(text, enum.EnumMeta):
+                self.source.refuse(node.args[0], f"the message of an {function.__name__} is a member of {text.__name__}",
+                                   "Give its text: .value behind it.")
 
     def _function(self, node: ast.Call, name: str, found: Any) -> ast.expr:
         says = "own_text" if name in _TEXTS else "own_truth" if name in ("bool", "any", "all") else "own_operators" if \
@@ -532,6 +590,8 @@ class _Rewriter(ast.NodeTransformer):
         if name in _MAKES and own is not None:
             self._refuse(node, f"{name}()", own)
         many = len(node.args) <= 2 and (name in _OF_MANY or name in ("any", "all")) and _decides(each, says)
+        if name in ("min", "max") and cls is None and not many:
+            return self._least(node, name, found)
         if cls is None and not many or name in _LAZY or name in _MAKES and not is_standard(cls):
             return node
         if node.keywords or many and name in _OF_MANY and not _is_fixed(each) or \
@@ -539,11 +599,24 @@ class _Rewriter(ast.NodeTransformer):
             self._refuse(node, f"{name}()", cls or many)
         return self._op(name, node.args, node, found)
 
+    def _least(self, node: ast.Call, name: str, found: Any) -> ast.expr:
+        """min() and max() of tuples with objects in them: a copy of such a tuple is as good if nothing in it changes."""
+        kinds = [element(self.types.of(node.args[0]))] if len(node.args) == 1 else [self.types.of(arg) for arg in node.args]
+        code = next((cls for cls in map(_orders, kinds) if cls is not None), None)
+        if code is None:
+            return node
+        if node.keywords or not all(map(_is_all_fixed, kinds)):
+            self.source.refuse(node, f"{name}() of values with a {code.__name__} in them, which code of that class compares",
+                               f"Write sorted([...]{', reverse=True' if name == 'max' else ''})[0].")
+        return self._op(name, node.args, node, found)
+
     def _of_generator(self, node: ast.Call, name: str, found: Any) -> ast.expr:
         """CPython adds and compares while the generator runs; a step has all elements at once."""
         each = element(self.types.of(node.args[0]))
         says = "own_truth" if name in ("any", "all") else "own_equal" if name == "set" else "own_operators"
         decides = _decides(each, says) if name in _OF_MANY or name in ("any", "all", "set") else None
+        if name in ("min", "max"):
+            decides = decides or _orders(each)
         if not _steps_while_running(node.args[0]) and decides is None:
             return node
         if name in _AT_ONCE:
@@ -619,31 +692,46 @@ class _Rewriter(ast.NodeTransformer):
                 self._refuse(function, f"the attribute {function.attr}", member)
         return self._of_container(node, function, owner, found)
 
+    def _compared(self, node: ast.expr, owner: Any, method: str) -> Any:
+        """The class whose code says whether elements of a list or tuple are equal to the value, or, of list.index, what the
+        ValueError shows; None: there is none."""
+        many = isinstance(owner, Of) and owner.origin in (list, tuple)
+        kinds = [self.types.of(node), *([element(owner)] if many else [])]
+        direct = next((cls for cls in (_decides(kind, "own_equal") for kind in kinds) if cls is not None), None)
+        says = ("own_equal", "own_text") if method == "index" else ("own_equal",)
+        inside = (_within(kind, what) for kind in kinds for what in says if not _has_only_one(kind))
+        return direct if direct is not None or not many else next((cls for cls in inside if cls is not None), None)
+
     def _of_container(self, node: ast.Call, function: ast.Attribute, owner: Any, found: Any) -> ast.expr:
         """Methods of built-in classes that look at objects with code of their own."""
         name = function.attr
-        each = _decides(element(owner), "own_operators") if isinstance(owner, Of) else None
+        each = _orders(element(owner)) if isinstance(owner, Of) else None
         operands = [function.value, ast.Constant(name), *node.args]
+        given = [*(arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args), *(keyword.value for keyword in node.keywords)]
         if owner is str and name == "join" and node.args:
             part = element(self.types.of(node.args[0]))
             if _has_step(node.args[0]) or _decides(part, "own_calls"):
                 node.args[0] = operands[2] = _as_list(node.args[0])
             if _decides(part, "own_calls") and _is_fixed(part):
                 return self._op("method", operands, node, str)
-        if owner is str and name == "format" and any(_decides(self.types.of(arg), "own_text") or _within(self.types.of(arg), "own_text")
-                                                     for arg in node.args) and not node.keywords:
-            return self._op("method", operands, node, str)
+        if owner is str and name in ("format", "format_map") and any(
+                _decides(self.types.of(arg), "own_text") or _within(self.types.of(arg), "own_text") for arg in given):
+            if any(isinstance(arg, ast.Starred) for arg in node.args) or any(keyword.arg is None for keyword in node.keywords):
+                self.source.refuse(node, f"{name}() of objects with code of their own is called with * or **", "Write its arguments one by one.")
+            return self._op(*method_operands(function, node), node, str)
         says = "own_operators" if name == "join" else "own_calls"  # the engine joins members of an IntEnum and the like
         if owner is str and not node.keywords and any(
                 _decides(self.types.of(arg), says) and _is_fixed(self.types.of(arg)) for arg in node.args):
             return self._op("method", operands, node, found)
-        by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and _decides(
-            self._of_lambda(k.value, element(owner)), "own_operators") for k in node.keywords)
+        by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and _orders(
+            self._of_lambda(k.value, element(owner))) for k in node.keywords)
         if name == "sort" and (each is not None or by_key):
             self.source.refuse(node, "sort() by objects with code of their own", "Write `xs[:] = sorted(xs, ...)`.")
-        if node.args and name in ("index", "count", "remove") and _decides(self.types.of(node.args[0]), "own_equal"):
+        compared = self._compared(node.args[0], owner, name) if node.args and name in ("index", "count", "remove") else None
+        if compared is not None:
             if name == "remove":
-                self._refuse(node, "remove()", _decides(self.types.of(node.args[0]), "own_equal"))
+                self.source.refuse(node, f"remove() of what code of the class {compared.__name__} compares",
+                                   "Write `del xs[xs.index(x)]`.")
             return self._op("method", operands, node, int)
         if node.args and name in _BY_KEY and not (isinstance(owner, Of) and owner.origin in (list, tuple)):
             self._refuse_key(node.args[0], "as a key or in a set")

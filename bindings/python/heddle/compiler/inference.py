@@ -314,6 +314,8 @@ class Types:
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             over = node.iter
             self._give(node.target, lambda: element(self.of(over)))
+        elif isinstance(node, ast.Match):
+            self._cases(node)
         elif isinstance(node, ast.NamedExpr):
             self._gives(node.target, node.value)
         elif isinstance(node, ast.Call):
@@ -331,13 +333,74 @@ class Types:
 
     def _names(self, node: ast.AST) -> None:
         """Names that get something that is not known."""
-        name = node.name if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) else \
-            node.rest if isinstance(node, ast.MatchMapping) else None
+        name = node.name if isinstance(node, ast.ExceptHandler) else None
         targets: list[Any] = [target.id for target in ast.walk(node.optional_vars) if isinstance(target, ast.Name)] \
             if isinstance(node, ast.withitem) and node.optional_vars else [name]
         for found in targets:
             if found in self._given:
                 self._given[found].append(lambda: None)
+
+    # ---- cases
+
+    def _cases(self, node: ast.Match) -> None:
+        """The names that the patterns bind."""
+        for case in node.cases:
+            for pattern in ast.walk(case.pattern):
+                name = pattern.name if isinstance(pattern, (ast.MatchAs, ast.MatchStar)) else \
+                    pattern.rest if isinstance(pattern, ast.MatchMapping) else None
+                if name in self._given:
+                    self._given[name].append(lambda top=case.pattern, part=pattern: next(  # type: ignore[misc]
+                        self._bound(found, t) for found, t in self.matched(top, self.of(node.subject)) if found is part))
+
+    def _bound(self, pattern: ast.pattern, found: Any) -> Any:
+        """What the name in a pattern gets, which is given a value of this type."""
+        if found is UNSET:
+            return UNSET
+        if isinstance(pattern, ast.MatchStar):
+            return _of(list, element(found))
+        if isinstance(pattern, ast.MatchMapping):
+            return join([t for t in members(found) if isinstance(t, Of) and t.origin is dict] or [None])
+        assert isinstance(pattern, ast.MatchAs)
+        return found if pattern.pattern is None else self._narrowed(pattern.pattern, found)
+
+    def matched(self, pattern: ast.pattern, found: Any) -> Iterator[tuple[ast.pattern, Any]]:
+        """The pattern and those inside of it, each with the type of what it is given."""
+        yield pattern, found
+        inner: list[tuple[ast.pattern, Any]] = []
+        if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+            inner = [(pattern.pattern, found)]
+        elif isinstance(pattern, ast.MatchOr):
+            inner = [(part, found) for part in pattern.patterns]
+        elif isinstance(pattern, ast.MatchSequence):
+            starred = any(isinstance(part, ast.MatchStar) for part in pattern.patterns)
+            inner = [(part, found if isinstance(part, ast.MatchStar) else item(found, None if starred else i))
+                     for i, part in enumerate(pattern.patterns)]
+        elif isinstance(pattern, ast.MatchMapping):
+            inner = [(part, item(found)) for part in pattern.patterns]
+        elif isinstance(pattern, ast.MatchClass):
+            inner = self._fields(pattern, self._narrowed(pattern, found))
+        for part, of in inner:
+            yield from self.matched(part, of)
+
+    def _fields(self, pattern: ast.MatchClass, found: Any) -> list[tuple[ast.pattern, Any]]:
+        known = self.scope.peek(pattern.cls)
+        names = getattr(known.value, "__match_args__", ()) if known is not None else ()
+        said = hints(found) if isinstance(found, type) and class_kind(found) else {}
+        alone = [(part, said.get(name)) for name, part in zip(names, pattern.patterns)] if names else [
+            (part, found) for part in pattern.patterns]
+        return [*alone, *((part, said.get(name)) for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns))]
+
+    def _narrowed(self, pattern: ast.pattern, found: Any) -> Any:
+        """What fits the pattern, of values of this type."""
+        if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+            return self._narrowed(pattern.pattern, found)
+        if isinstance(pattern, ast.MatchOr):
+            return join([self._narrowed(part, found) for part in pattern.patterns])
+        known = self.scope.peek(pattern.cls) if isinstance(pattern, ast.MatchClass) else None
+        if known is None:
+            return found
+        fits = [t for t in members(found) if isinstance(t, Of) and t.origin is known.value]
+        return join(fits) if fits else normal(known.value)
 
     def _changes(self, target: ast.expr, value: ast.expr) -> None:
         """``found[key] = value`` tells what is in the dict."""
@@ -510,7 +573,11 @@ class Types:
             return None
         base = function.value
         above = isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and base.func.id == "super"
-        return self.program.find_method(function.attr, None) if self.is_self(base) or above else None
+        if self.is_self(base) or above:
+            return self.program.find_method(function.attr, None)
+        known = self.scope.peek(base) if isinstance(base, (ast.Name, ast.Attribute)) else None
+        own = known is not None and isinstance(known.value, type) and known.value in self.program.own_classes
+        return self.program.find_method(function.attr, None, known.value) if own and known is not None else None
 
     def _of_known_call(self, node: ast.Call, function: Any) -> Any:
         if isinstance(function, Action):
@@ -547,7 +614,7 @@ class Types:
         if name in GIVES:
             return GIVES[name]
         if any(isinstance(arg, ast.Starred) for arg in args):
-            return None
+            return _of(abc.Iterable, _of(tuple, join(self._rows(args)), ...)) if name == "zip" else None
         if name in ("int", "float", "bytes"):
             return next(cls for cls in _CLASSES if cls.__name__ == name)
         each = element(self.of(args[0])) if args else UNSET
@@ -564,9 +631,7 @@ class Types:
             made = self.scope.peek(args[0])
             return _of(abc.Iterable, made.value if made is not None and made.value in _CLASSES else None)
         if name == "dict":
-            return _of(dict, UNSET, UNSET) if not args and not node.keywords else \
-                join([t if isinstance(t, Of) and t.origin is dict else None for t in members(self.of(args[0]))]) \
-                if args and not node.keywords else None
+            return None if node.keywords else join(map(self._as_dict, members(self.of(args[0])))) if args else _of(dict, UNSET, UNSET)
         if name in ("min", "max"):
             more = [self.of(keyword.value) for keyword in node.keywords if keyword.arg == "default"]
             return join([each, *more]) if len(args) == 1 else join(map(self.of, args))
@@ -574,6 +639,17 @@ class Types:
             start = [*args[1:], *(keyword.value for keyword in node.keywords)]
             return join([each, self.of(start[0]) if start else int])
         return None if node.keywords else self.result(name, args)
+
+    def _rows(self, args: list[ast.expr]) -> list[Any]:
+        """What zip() takes from its arguments."""
+        return [element(element(self.of(arg.value))) if isinstance(arg, ast.Starred) else element(self.of(arg)) for arg in args]
+
+    def _as_dict(self, found: Any) -> Any:
+        """What dict() makes of a dict, or of pairs."""
+        if found is UNSET or isinstance(found, Of) and found.origin is dict:
+            return found
+        pair = element(found)
+        return UNSET if pair is UNSET else None if pair is None else _of(dict, item(pair, 0), item(pair, 1))
 
     def _of_method(self, node: ast.Call, function: ast.Attribute) -> Any:
         if function.attr == "options" and isinstance(function.value, ast.Call):
@@ -698,7 +774,10 @@ class Attributes:
         found = [] if known is None else [type_of(known.value)]
         for method in self.program.own_methods():
             found += self._assigned(method, name)
-        return join(found)
+        assigned = join(found)
+        origins = {t.origin for t in members(assigned) if isinstance(t, Of)}
+        added = [t for method in self.program.own_methods() for t in self._added(method, name)] if origins else []
+        return join([assigned, *(t for t in added if isinstance(t, Of) and t.origin in origins)])
 
     def _assigned(self, method: Method, name: str) -> list[Any]:
         _, definition = definition_of(method.function)
@@ -713,11 +792,40 @@ class Attributes:
                     found.append(self._value(node, method, definition))
         return found
 
-    def _value(self, node: Any, method: Method, definition: Definition) -> Any:
-        types = self._types.get(method.function)
+    def _added(self, method: Method, name: str) -> Iterator[Any]:
+        """What ``self.found.append(value)`` and ``self.found[key] = value`` tell of the attribute."""
+        _, definition = definition_of(method.function)
+        first = definition.args.args[0].arg if method.takes and definition.args.args else None
+
+        def is_it(node: ast.AST) -> bool:
+            return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Name) and node.value.id == first
+        for node in walk(definition):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args and not node.keywords and \
+                    is_it(node.func.value):
+                yield self._given(node.func.attr, node.args, self._types_of(method, definition))
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Subscript) and is_it(target.value):
+                        types = self._types_of(method, definition)
+                        yield _of(dict, types.of(target.slice), types.of(node.value))
+
+    def _given(self, name: str, args: list[ast.expr], types: Types) -> Any:
+        last = types.of(args[-1])
+        if name in ("append", "insert", "extend"):
+            return _of(list, element(last) if name == "extend" else last)
+        if name == "add":
+            return _of(set, last)
+        return _of(dict, types.of(args[0]), last) if name == "setdefault" and len(args) == 2 else UNSET
+
+    def _types_of(self, method: Method, definition: Definition) -> Types:
+        types: Optional[Types] = self._types.get(method.function)
         if types is None:
             scope = self.program.scope_of(method)
             types = self._types[method.function] = Types(self.program, scope, method, definition)
+        return types
+
+    def _value(self, node: Any, method: Method, definition: Definition) -> Any:
+        types = self._types_of(method, definition)
         declared = written(node.annotation, types.scope) if isinstance(node, ast.AnnAssign) else None
         if declared is not None or node.value is None:
             return declared
