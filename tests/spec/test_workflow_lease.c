@@ -226,7 +226,7 @@ static void another_goes_on_when_the_active_one_is_closed(void **state) {
  * pump in which it hears of the last ones. */
 static void signals_keep_their_order_when_another_engine_rises(void **state) {
     enum { SIGNALS = 8 };
-    char nodes[1200] = "", edges[400] = "['in','w0']", name[8];
+    char nodes[1200] = "", edges[400] = "['in','w0']", name[16];
     for (int i = 0; i <= SIGNALS; i++) {
         size_t n = strlen(nodes), m = strlen(edges);
         snprintf(nodes + n, sizeof nodes - n,
