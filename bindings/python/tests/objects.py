@@ -314,7 +314,7 @@ OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for
         "sum([a, b])", "sum(a for a in [b])", "sum([a], b)", "a or b", "a and b", "not a or not b", "[a, b] == [b, a]", "a in [b]", "b in (a, 1)", "str([a, b])",
         "f'{{[a]}}'", "'%s and %s' % (a, b)", "'{{}} {{}}'.format(a, b)", "[a, b].index(b)", "[a, b].count(a)", "{{'k': a}} == {{'k': b}}",
         "sorted([a, b])", "min(a, b)", "max([b, a])", "sorted([a, b], reverse=True)[0] == a", "[x for x in [a, b] if x]", "len([a, b])",
-        "any([a, b])", "all([a, b])", "any(x == a for x in [b])", "(lambda: a)() if False else a", "{{a: 1}}", "{{a, b}}", "{{'x': 1}}.get(a)", "set([a])",
+        "any([a, b])", "all([a, b])", "any(x == a for x in [b])", "(lambda: a)() if False else a", "{{a: 1}}", "len({{a, b}})", "{{'x': 1}}.get(a)", "set([a])",
         "list(map(str, [a, b]))", "(a, b) < (b, a)", "a if a else b", "[a, b].remove(a)", "isinstance(a, {cls})", "isinstance(a, (int, {cls}))",
         "isinstance(a, str)", "type(a) is {cls}", "type(a).__name__", "self.pick([b, a])", "[self.pick([x]) for x in [a, b]]", "round(a)", "round(a, 1)",
         "a.quantize(exp=b)", "a.quantize(b, rounding='ROUND_DOWN')", "a.replace(year=2000)", "a.isoformat(timespec='hours')",
