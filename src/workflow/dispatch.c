@@ -323,6 +323,7 @@ static uint64_t ns_of(double seconds) {
 static void set_timer(hd_engine *e, task *c) {
     uint64_t due = c->s->in->status == INSTANCE_PAUSED ? 0 : c->timeout_ns;
     assert(!binheap_linked(&c->timer));
+    c->timer.tie = c->token >> INDEX_BITS; /* in the order in which they were begun */
     if (c->silent_ns && (!due || c->silent_ns < due)) due = c->silent_ns;
     if (due) (void)binheap_push(&e->deadlines, &c->timer, due);
 }

@@ -250,7 +250,8 @@ struct hd_engine {
     bool closing;
     bool
         orphan; /* closed while commits wait for verdicts: everything but the engine itself is freed */
-    binheap timers;                   /* of strands, by due time, wall clock ms */
+    binheap timers; /* of strands, by due time, wall clock ms; among equal ones by strand.begun */
+    uint64_t steps_begun;             /* instance.h */
     VEC(struct schedule *) schedules; /* of the space; only an active engine has any */
     table by_schedule;                /* of `schedules`, by name */
     list awaiting;          /* of those: a time of theirs waits for the end of an instance */

@@ -301,13 +301,14 @@ void instance_forget_changes(instance *in) {
     vec_clear(&in->changes);
 }
 
-hd_status instance_open(world *w, plan *p, instance **out) {
+hd_status instance_open(world *w, plan *p, uint64_t *steps_begun, instance **out) {
     instance *in = env_new0(&w->env, sizeof *in);
     *out = in;
     if (!in) return HD_NOMEM;
     in->env = &w->env;
     in->w = w;
     in->p = plan_ref(p);
+    in->steps_begun = steps_begun;
     in->heap = p->heap;
     in->next_number = 1;
     in->most_nodes = WALK_NODES_MAX;

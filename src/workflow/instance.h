@@ -123,7 +123,7 @@ typedef struct strand {
     uint32_t attempt;   /* of the action, from 1 */
     uint32_t lost;      /* attempts whose worker was lost; they do not count against the policy */
     uint64_t since_ms;  /* wall clock: when it began to wait here */
-    uint64_t begun;     /* instance.steps_begun at that time; 0: it was loaded, and has no timer */
+    uint64_t begun;     /* *instance.steps_begun at that time; 0: it was loaded, and has no timer */
     bool loaded;        /* it waits here since before the instance was loaded */
     uint64_t due_ms;    /* wall clock; 0: no timer */
     binheap_item timer; /* in the engine's timers while due_ms is set */
@@ -204,7 +204,9 @@ typedef struct instance {
     bool leftovers_cancelled; /* CancelledError has been raised in the strands that are left */
     bool status_changed;
     uint32_t next_number; /* of strands, activations and fans; from 1, 0 is the first of each */
-    uint64_t steps_begun; /* since it was loaded, or more: no stored strand.begun is above it */
+    /* Counts the steps of all instances of the engine as they begin to wait, so that these have one order: timers of
+     * a family that are due together fire in it. No stored strand.begun is above it. */
+    uint64_t *steps_begun;
     bool number_changed;
     uint8_t parts; /* bits: which parts of the document save.c may have written */
     list strands;  /* in the order of their numbers, which is that in which they were begun */
@@ -246,7 +248,8 @@ typedef struct instance {
 
 /* ---- life (instance.c). NULL and false: no memory. */
 
-hd_status instance_open(world *w, plan *p, instance **out);
+/* `steps_begun` is borrowed. */
+hd_status instance_open(world *w, plan *p, uint64_t *steps_begun, instance **out);
 void instance_close(instance *in);
 /* All instances of an engine share one world. Between these two it works for this one: what it changes and frees
  * belongs to the document of this one, and nothing of it is left in the world afterwards. HD_NOMEM: the instance is of
@@ -267,9 +270,9 @@ hd_value instance_outcome(instance *in, hd_pool *pool);
 strand *instance_strand(instance *in, activation *a);
 /* The only writer of strand.state. */
 void strand_set_state(strand *s, strand_state state);
-/* It begins to wait now, after all that wait already. */
+/* It begins to wait now, after all steps that wait already. */
 static inline void instance_count_begun(strand *s) {
-    s->begun = ++s->in->steps_begun;
+    s->begun = ++*s->in->steps_begun;
     s->loaded = false;
 }
 /* It goes no further. Its memory stays until instance_sweep. */

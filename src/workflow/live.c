@@ -153,7 +153,7 @@ static hd_status load_line(live *l, hd_value doc) {
 
 static hd_status open_in(live *l, plan *p) {
     assert(!l->in && l->doc);
-    hd_status status = instance_open(l->e->w, p, &l->in);
+    hd_status status = instance_open(l->e->w, p, &l->e->steps_begun, &l->in);
     if (!status) l->in->owner = l;
     return status;
 }
@@ -367,10 +367,9 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     if (!hd_value_exists(doc) || !(control_is_over(doc) || is_again(doc)) || !p)
         return runtime_fail(l->e->rt, hd_value_exists(doc) ? HD_USAGE : HD_NOT_FOUND,
                             "%s is no instance that is over", l->id);
-    status = instance_open(l->e->w, p, &l->in);
+    status = open_in(l, p);
     if (status) return status;
     int64_t next = hd_value_as_int(hd_value_at(doc, "next"), 1);
-    l->in->owner = l;
     l->in->next_number = next < 2 ? 2 : (uint32_t)next; /* 0 and 1 were used */
     l->in->now_ms = env_wall_ms(l->e->env);
     l->in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(doc, "started"), 0);

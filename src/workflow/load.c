@@ -409,7 +409,7 @@ static hd_status load_strand(loader *l, const numbered *n) {
     s->cancels = times_at(v, "cancels");
     s->begun = (uint64_t)hd_value_as_int(hd_value_at(v, "begun"), 0);
     s->loaded = true;
-    if (s->begun > l->in->steps_begun) l->in->steps_begun = s->begun;
+    if (s->begun > *l->in->steps_begun) *l->in->steps_begun = s->begun;
     s->child_begun = state == STRAND_CHILD;
     s->child_tag = (uint64_t)hd_value_as_int(hd_value_at(v, "tag"), 0);
     return load_args(s, hd_value_at(v, "args"));

@@ -16,6 +16,7 @@ typedef struct fuzz {
     world *w;
     machine *m;
     hd_value document;
+    uint64_t steps_begun;
 } fuzz;
 
 static hd_value changed(fuzz *f, hd_value at, doc_op op, const char *const *path, uint32_t length,
@@ -68,7 +69,7 @@ static bool go_on(fuzz *f, instance *in, uint32_t turn) {
 static void run(fuzz *f, plan *p) {
     instance *in;
     ev inputs[64];
-    if (p->input_count > 64 || instance_open(f->w, p, &in)) return;
+    if (p->input_count > 64 || instance_open(f->w, p, &f->steps_begun, &in)) return;
     for (uint32_t i = 0; i < p->input_count; i++) inputs[i] = ev_int(i);
     in->most_nodes = 2000;
     bool ok = walk_begin(in, inputs) == HD_OK;
@@ -76,7 +77,7 @@ static void run(fuzz *f, plan *p) {
         ok = save(f, in);
         if (!ok || instance_is_over(in)) break;
         instance_close(in);
-        if (instance_open(f->w, p, &in)) return;
+        if (instance_open(f->w, p, &f->steps_begun, &in)) return;
         in->most_nodes = 2000;
         if (instance_load(in, f->document, NULL)) abort(); /* what was saved can be loaded */
         ok = go_on(f, in, turn);

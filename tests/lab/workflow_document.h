@@ -21,6 +21,7 @@ static machine *m;
 
 static hd_value document;
 static size_t written; /* bytes of the values in the operations so far */
+static uint64_t steps_begun;
 
 static hd_status apply(void *ctx, doc_op op, const char *const *path, uint32_t length,
                        hd_value value) {
@@ -41,7 +42,7 @@ static hd_status apply(void *ctx, doc_op op, const char *const *path, uint32_t l
 static instance *load_again(instance *in, plan *p) {
     hd_error error = { 0 };
     instance_close(in);
-    assert_int_equal(instance_open(w, p, &in), HD_OK);
+    assert_int_equal(instance_open(w, p, &steps_begun, &in), HD_OK);
     if (instance_load(in, document, &error)) fail_msg("%s", error.message);
     return in;
 }

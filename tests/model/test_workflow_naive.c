@@ -50,7 +50,7 @@ static instance_status walk_all(plan *p, long input, long *result) {
     doc_writer out = { NULL, apply };
     ev v0 = ev_int(input);
     document = hd_object();
-    assert_int_equal(instance_open(w, p, &in), HD_OK);
+    assert_int_equal(instance_open(w, p, &steps_begun, &in), HD_OK);
     assert_int_equal(walk_begin(in, &v0), HD_OK);
     assert_int_equal(instance_save(in, &out), HD_OK);
     while (!instance_is_over(in)) {
@@ -137,7 +137,7 @@ static const char *walk_cancelled(plan *p, long input, uint64_t seed, int after,
     doc_writer out = { NULL, apply };
     ev v0 = ev_int(input);
     document = hd_object();
-    assert_int_equal(instance_open(w, p, &in), HD_OK);
+    assert_int_equal(instance_open(w, p, &steps_begun, &in), HD_OK);
     assert_int_equal(walk_begin(in, &v0), HD_OK);
     assert_int_equal(instance_save(in, &out), HD_OK);
     for (int i = 0; i < CANCELLED_STEPS_MAX && !instance_is_over(in); i++) {

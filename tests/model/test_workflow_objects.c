@@ -30,7 +30,7 @@ static const char *run(plan *p, bool reloads) {
     instance *in;
     doc_writer out = { NULL, apply };
     document = hd_object();
-    assert_int_equal(instance_open(w, p, &in), HD_OK);
+    assert_int_equal(instance_open(w, p, &steps_begun, &in), HD_OK);
     assert_int_equal(walk_begin(in, NULL), HD_OK);
     assert_int_equal(instance_save(in, &out), HD_OK);
     for (int i = 0; !instance_is_over(in); i++) {

@@ -241,6 +241,70 @@ static void timers_fire_in_their_order(void **state) {
     }
 }
 
+/* Twelve children, in each of which a timer ends a child of its own. All timers are due together, and were begun from
+ * the last to the first. */
+static void register_children(void) {
+    register_ir(
+        "{'heddle':1,'name':'leaf','inputs':[{'name':'n'}],'functions':[{'name':'run','params':['n'"
+        "],'nodes':[{'id':'in','kind':'ENTRY'},{'id':'s','kind':'SLEEP','seconds':['-',12,['name',"
+        "'n']]},{'id':'t','kind':'SLEEP','seconds':['+',1,['name','n']]},{'id':'out','kind':"
+        "'RETURN'}],'edges':[['in','s'],['s','t'],['t','out']]}]}");
+    register_ir(
+        "{'heddle':1,'name':'kid','inputs':[{'name':'n'}],'functions':[{'name':'run','params':['n'"
+        "],'nodes':[{'id':'in','kind':'ENTRY'},{'id':'c','kind':'CHILD','workflow':'leaf','args':{"
+        "'n':['name','n']}},{'id':'out','kind':'RETURN'}],'edges':[['in','c'],['c','out']]}]}");
+    register_nodes("w",
+                   "{'id':'l','kind':'CALC','do':[['assign',['list'],['name','l']]]},"
+                   "{'id':'f','kind':'FAN_HEAD','over':['call','range',[12]],'into':['name','i']},"
+                   "{'id':'c','kind':'CHILD','workflow':'kid','args':{'n':['name','i']}},"
+                   "{'id':'n','kind':'CALC','do':[['expr',['method',['name','l'],'append',[['name',"
+                   "'i']]]]]},{'id':'j','kind':'BARRIER'},"
+                   "{'id':'out','kind':'RETURN','value':['name','l']}",
+                   "['in','l'],['l','f'],['f','c','ELEM'],['c','n'],['n','j','JOIN'],['j','out']");
+}
+
+/* W4: children whose timers are due together end in the order in which the timers were begun, also after a restart. */
+static void children_end_in_their_order(void **state) {
+    register_children();
+    for (int restarts = 0; restarts < 3; restarts++) {
+        start("w", "{}");
+        for (int second = 0; second < 12; second++) {
+            advance(1000);
+            if (restarts == 1 && second == 11) restart();
+            if (restarts == 2) restart();
+        }
+        advance(1000);
+        assert_result("[11,10,9,8,7,6,5,4,3,2,1,0]");
+    }
+}
+
+static hd_status never(hd_action *a, hd_value args, void *ctx) { return HD_PENDING; }
+
+/* W4: attempts whose time is over together fail in the order in which they were begun, also after a restart. */
+static void timeouts_come_in_their_order(void **state) {
+    hd_action_spec spec = { .name = "never", .fn = never, .later = true };
+    register_nodes("w",
+                   "{'id':'l','kind':'CALC','do':[['assign',['list'],['name','l']]]},"
+                   "{'id':'f','kind':'FAN_HEAD','over':['call','range',[12]],'into':['name','i']},"
+                   "{'id':'a','kind':'ACTION','action':'never','timeout':2},"
+                   "{'id':'h','kind':'HANDLER','clauses':[{'classes':['TimeoutError']}]},"
+                   "{'id':'n','kind':'CALC','do':[['expr',['method',['name','l'],'append',[['name',"
+                   "'i']]]]]},{'id':'m','kind':'MERGE'},{'id':'j','kind':'BARRIER'},"
+                   "{'id':'out','kind':'RETURN','value':['name','l']}",
+                   "['in','l'],['l','f'],['f','a','ELEM'],['a','m'],['a','h','EXCEPT'],"
+                   "['h','n','GUARD',0],['n','m'],['m','j','JOIN'],['j','out']");
+    for (int restarts = 0; restarts < 2; restarts++) {
+        assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+        start("w", "{}");
+        pump();
+        if (restarts) restart();
+        assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+        pump();
+        advance(2000);
+        assert_result("[0,1,2,3,4,5,6,7,8,9,10,11]");
+    }
+}
+
 /* Objects have rising numbers, and most are gone: loading costs what is there. */
 static void numbers_of_objects_cost_nothing(void **state) {
     register_nodes("w",
@@ -334,6 +398,8 @@ int main(void) {
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
         IN_A_WORLD(branches_get_signals_in_their_order),
         IN_A_WORLD(timers_fire_in_their_order),
+        IN_A_WORLD(children_end_in_their_order),
+        IN_A_WORLD(timeouts_come_in_their_order),
         IN_A_WORLD(numbers_of_objects_cost_nothing),
         IN_A_WORLD(many_branches_are_loaded),
         IN_A_WORLD(two_strands_of_one_number_are_refused),
