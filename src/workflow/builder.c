@@ -347,7 +347,7 @@ void hd_flow_journal(hd_flow *f, const char *level) { f->journal = hd_string(f->
 
 void hd_flow_keep(hd_flow *f, double seconds, uint32_t most) {
     f->keep = hd_object();
-    if (seconds > 0) f->keep = hd_object_set(f->pool, f->keep, "seconds", hd_double(seconds));
+    if (seconds != 0) f->keep = hd_object_set(f->pool, f->keep, "seconds", hd_double(seconds));
     if (most) f->keep = hd_object_set(f->pool, f->keep, "most", hd_int(f->pool, most));
 }
 

@@ -726,17 +726,19 @@ static bool run_action(strand *s, const plan_node *n) {
     return true;
 }
 
-/* The wall-clock time at which a wait of so many seconds ends. *raised: `v` is no number. For a SLEEP the exception is
- * that of asyncio.sleep, which compares the seconds with 0. */
+/* The wall-clock time at which a wait of so many seconds ends. *raised: `v` is no such number. For a SLEEP the
+ * exception is that of asyncio.sleep, which compares the seconds with 0; for `until` that of datetime. As in asyncio a
+ * wait of less than no time is over at once, and so is one of nan. */
 static bool due_of(strand *s, ev v, bool until, bool *raised, uint64_t *due) {
-    bool sleeps = strand_node(s)->kind == NODE_SLEEP && !until;
     v = ev_bare(v);
     double seconds = v.kind == EV_FLOAT ? v.d : (double)v.i;
-    *raised = !ev_is_number(v) || (isnan(seconds) && !sleeps);
-    if (*raised && sleeps)
+    *raised = !ev_is_number(v) || (isnan(seconds) && until);
+    if (*raised && strand_node(s)->kind == NODE_SLEEP && !until)
         return (void)ev_order(s->in->w, COMPARE_LE, v, ev_int(0)), unwind_pending(s);
+    if (*raised && ev_is_number(v))
+        return unwind_new(s, CLASS_ValueError, "cannot convert float NaN to integer");
     if (*raised) return unwind_new(s, CLASS_TypeError, "seconds must be a number");
-    if (isnan(seconds)) seconds = 0;
+    if (!until && !(seconds > 0)) seconds = 0;
     double at = until ? seconds * 1000 : (double)s->in->now_ms + seconds * 1000;
     *due = at < 1 ? 1 : at > 9e15 ? (uint64_t)9e15 : (uint64_t)ceil(at);
     return true;

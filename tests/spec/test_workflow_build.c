@@ -5,6 +5,7 @@
 #include <heddle/workflow.h>
 #include <heddle/workflow_build.h>
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -523,6 +524,35 @@ static void w_two_of_one_id(hd_flow *f) {
 }
 static void w_schema(hd_flow *f) { hd_flow_schema(f, hd_object()); }
 
+static void no_time(hd_flow *f) { hd_flow_keep(f, NAN, 0); }
+static void time_before(hd_flow *f) { hd_flow_keep(f, -1, 5); }
+static void no_timeout(hd_flow *f) {
+    hd_flow_action(f, NULL, "say", NULL);
+    hd_flow_retried(f, &(hd_flow_retry){ .timeout_s = NAN });
+}
+static void no_end(hd_flow *f) {
+    hd_flow_action(f, NULL, "say", NULL);
+    hd_flow_retried(f, &(hd_flow_retry){ .timeout_s = INFINITY });
+}
+
+/* Numbers that are no times are refused, and never mean that there is no bound. */
+static void seconds_are_numbers_of_seconds(void **state) {
+    static void (*const writes[])(hd_flow *) = { no_time, time_before, no_timeout, no_end };
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        hd_flow *f;
+        hd_value ir;
+        hd_error error = { 0 };
+        assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
+        writes[i](f);
+        hd_flow_return(f, "1");
+        hd_status status = hd_flow_ir(f, &ir, &error);
+        if (!status) status = hd_workflow_register(engine, ir, NULL, &error);
+        hd_flow_close(f);
+        if (!status || !strstr(error.message, "number of seconds"))
+            fail_msg("%zu: %s", i, error.message);
+    }
+}
+
 static void what_is_wrong_is_said_with_call_and_line(void **state) {
     static const struct {
         void (*write)(hd_flow *f);
@@ -650,6 +680,7 @@ int main(void) {
         TEST(an_action_is_tried_again_as_it_says),
         TEST(a_wait_ends_with_its_timeout),
         TEST(a_step_that_fails_names_its_line),
+        TEST(seconds_are_numbers_of_seconds),
         TEST(what_is_wrong_is_said_with_call_and_line),
         TEST(every_problem_is_kept),
         TEST(every_failed_allocation_is_reported),

@@ -132,6 +132,42 @@ static void what_the_first_branch_of_here_makes_of_a_cancel_counts(void **state)
     assert_result("[\"caught\"]");
 }
 
+/* What is no time from now on is over at once: in CPython 3.11 sleeps of 0, -5 and nan end in the order in which they
+ * were begun. Times beyond all clocks are for ever. */
+static void odd_times_are_those_of_asyncio(void **state) {
+    assert_order(LIST "{'id':'f','kind':'FAN_HEAD','over':['list',0,-5,0,['call','float',['-inf"
+                      "']],-9,['call','float',['nan']]],'into':['name','t']},{'id':'s','kind':"
+                      "'SLEEP','seconds':['name','t']},{'id':'n','kind':'CALC','do':[['expr',["
+                      "'method',['name','l'],'append',[['call','str',[['name','t']]]]]]]},"
+                      "{'id':'j','kind':'BARRIER'}," END,
+                 "['in','l'],['l','f'],['f','s','ELEM'],['s','n'],['n','j','JOIN'],['j','out']",
+                 "[\"0\",\"-5\",\"0\",\"-inf\",\"-9\",\"nan\"]");
+    static const char *const for_ever[] = { "['call','float',['inf']]", "1e300" };
+    for (int i = 0; i < 2; i++) {
+        char nodes[300];
+        snprintf(nodes, sizeof nodes,
+                 "{'id':'s','kind':'SLEEP','seconds':%s},"
+                 "{'id':'out','kind':'RETURN'}",
+                 for_ever[i]);
+        register_nodes("w", nodes, "['in','s'],['s','out']");
+        start("w", "{}");
+        advance(UINT64_C(1000) * 366 * 24 * 3600 * 100);
+        assert_string_equal(field("status"), "running");
+    }
+    register_nodes("w",
+                   "{'id':'s','kind':'WAIT','signal':'go','timeout':['call','float',['nan']]},"
+                   "{'id':'out','kind':'RETURN'}",
+                   "['in','s'],['s','out']");
+    start("w", "{}");
+    assert_raised("TimeoutError");
+    register_nodes("w",
+                   "{'id':'s','kind':'SLEEP','until':['call','float',['nan']]},"
+                   "{'id':'out','kind':'RETURN'}",
+                   "['in','s'],['s','out']");
+    start("w", "{}");
+    assert_raised("ValueError");
+}
+
 /* Strands that give way to each other again and again need room for their number, not for their turns. */
 static void giving_way_needs_no_memory(void **state) {
     register_nodes("w",
@@ -161,6 +197,7 @@ int main(void) {
         IN_A_WORLD(the_first_branch_of_here_goes_on_at_once),
         IN_A_WORLD(numbers_of_here_say_which_task_begins_first),
         IN_A_WORLD(what_the_first_branch_of_here_makes_of_a_cancel_counts),
+        IN_A_WORLD(odd_times_are_those_of_asyncio),
         IN_A_WORLD(giving_way_needs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
