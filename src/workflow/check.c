@@ -115,7 +115,7 @@ static void check_live(const live *l) {
     const hd_engine *e = l->e;
     assert(live_find(e, l->id) == l && l->doc);
     assert(l->shard == shard_of(e, l->id) && l->shard->runs);
-    assert((l->in == NULL) == list_linked(&l->lame));
+    assert((l->in == NULL) == (list_linked(&l->lame) || l->off));
     assert(!l->flight || l->flight->busy);
     assert(!(l->stored && l->flight) && l->answered <= l->messages.count);
     if (!l->in) return;

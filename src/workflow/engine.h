@@ -4,6 +4,7 @@
  *     shard.c    leases: which instances run here
  *     version.c  versions of workflows
  *     live.c     instances in memory and in the store
+ *     off.c      instances that cannot go on
  *     start.c    starts
  *     control.c  await, cancel, signal, pause
  *     rerun.c    instances that are over run again
@@ -103,7 +104,8 @@ typedef struct live {
     list_node link; /* in engine.lives */
     struct hd_engine *e;
     shard *shard;
-    instance *in;   /* NULL: it is being loaded, or waits for memory to be loaded (lame) */
+    instance
+        *in; /* NULL: it is being loaded, or waits for memory to be loaded (lame), or is `off` */
     list_node lame; /* in engine.lame */
     char *id;       /* "name/key"; owned */
     place_id doc;   /* its document; one reference */
@@ -134,6 +136,9 @@ typedef struct live {
     struct flight *flight; /* the commit under way that stores it; NULL: none does */
     bool stored;           /* no change of it is under way: its steps may begin */
     VEC(refusal) refusals; /* of its steps that run within a transaction: within.c */
+    /* Why it cannot go on: it is to be marked as stalled, and has no `in`. A commit under way does that, or the
+     * instance is lame. Owned; NULL: it can go on. */
+    hd_error *off;
 } live;
 
 typedef struct action_entry {
@@ -459,6 +464,20 @@ bool live_is_group(const hd_engine *e);
  * pumps. */
 void live_commit_group(hd_engine *e);
 void live_free(live *l);
+
+/* What the store has said to a commit of the engine: after a refusal the next ones wait for a while. */
+void live_note_verdict(hd_engine *e, hd_status status);
+bool live_is_held(const hd_engine *e);
+
+/* ---- off.c */
+/* The instance, of which nothing is in memory any more, cannot go on. False: no memory to note that. */
+bool off_begin(live *l, const hd_error *error);
+/* Tries to store that by a commit of its own; then, or if that can never be stored, the instance leaves. */
+void off_store(live *l);
+/* What the document says, of an instance that has none yet. */
+hd_value off_document(hd_pool *pool, const live *l);
+/* That is stored: frees the instance, and tells those that wait. */
+void off_leave(live *l);
 
 /* ---- start.c */
 /* -1000 to 1000. That of a child is added to its parent's, and may be beyond. */

@@ -118,6 +118,7 @@ void live_free(live *l) {
     vec_fini(e->env, &l->messages);
     within_forget(l);
     forget_index(l);
+    env_free(e->env, l->off, sizeof *l->off);
     hd_value_unref(l->record);
     engine_free_text(e, l->again_at);
     engine_free_text(e, l->line);
@@ -253,36 +254,25 @@ static void settle_in(live *l) {
     else step_queue(l);
 }
 
-/* An instance that cannot be read or stored is not run again and again: its document gets the status "stalled" and the
- * error, and stays as it is otherwise. HD_KIND: the program has made a value that cannot be stored (Unsupported); all
- * other failures are not the program's (SystemError). */
-static void write_off(live *l, const hd_error *error) {
-    hd_engine *e = l->e;
-    hd_tx *tx;
-    env_log(e->env, HD_LOG_ERROR, "workflow instance %s cannot go on: %s", l->id, error->message);
-    bool fresh = hd_value_exists(l->record);
-    if ((fresh && error->status == HD_LIMIT) || e->rt->open || engine_begin(e, &tx)) return;
-    hd_tx_set_group(tx, 0); /* the listener hears of it, and tells those that wait */
-    hd_cell doc = { l->doc };
-    hd_pool *pool = hd_tx_pool(tx);
-    const char *class_name = error->status == HD_KIND ? "Unsupported" : "SystemError";
-    hd_value why = hd_object_set(pool, hd_object(), "$error", hd_string(pool, class_name));
-    why = hd_object_set(pool, why, "message", hd_string(pool, error->message));
-    hd_status status = engine_fence(tx, l->shard);
-    if (!status && fresh) status = hd_tx_set(tx, doc, l->record);
-    if (!status) status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "error"), why);
-    if (!status)
-        status = hd_tx_set(tx, hd_cell_child(e->rt, doc, "status"), hd_string(pool, "stalled"));
-    if (!status) status = hd_tx_set_kind(tx, doc, "workflow.stalled");
-    if (status) hd_tx_abort(tx);
-    else (void)hd_tx_commit(tx, NULL, NULL);
+/* It leaves everything but the list of instances, until its end is stored: off.c. */
+static bool stop(live *l, const hd_error *error) {
+    forget_in(l);
+    drop_mail(l);
+    return off_begin(l, error);
 }
 
-/* Loads the instance. HD_OK also if that has to be tried again (live_retry). Any other status: the live is freed. A
- * commit of this runtime that has no verdict yet may still be refused: an instance that was read through it would then
- * be in memory as it is not in the store. */
+static void write_off(live *l, const hd_error *error) {
+    leave_commits(l);
+    (void)stop(l, error);
+    off_store(l);
+}
+
+/* Loads the instance. HD_OK also if that has to be tried again (live_retry). HD_NOT_FOUND: the live is freed. Any
+ * other status: it is written off. A commit of this runtime that has no verdict yet may still be refused: an instance
+ * that was read through it would then be in memory as it is not in the store. */
 static hd_status bring_in(live *l) {
     hd_error error = { 0 };
+    if (l->off) return off_store(l), HD_OK;
     bool undecided = l->doc && replica_top(&l->e->rt->r, l->doc);
     hd_status status = undecided ? HD_BUSY : load(l, &error);
     assert(!list_linked(&l->lame));
@@ -294,15 +284,15 @@ static hd_status bring_in(live *l) {
         engine_starve(l->e, status);
     }
     if (!status || engine_may_pass(status)) return HD_OK;
-    if (status != HD_NOT_FOUND) write_off(l, &error);
-    live_free(l);
+    if (status == HD_NOT_FOUND) live_free(l);
+    else write_off(l, &error);
     return status;
 }
 
 /* Messages that came meanwhile for an instance that was not loaded are still in the inbox: `overheard` has it read
  * again. */
 void live_retry(hd_engine *e) {
-    for (size_t n = list_count(&e->lame); n-- > 0;)
+    for (size_t n = list_count(&e->lame); n-- > 0 && !list_empty(&e->lame);)
         (void)bring_in(LIST_ENTRY(list_pop_front(&e->lame), live, lame));
     if (list_empty(&e->lame)) e->overheard = true;
 }
@@ -574,7 +564,8 @@ static hd_status write_kind(hd_tx *tx, live *l) {
         if (status) return status;
         place_ref(&e->rt->r.places, l->meta);
     }
-    return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[l->in->status]);
+    instance_status now = l->off ? INSTANCE_STALLED : l->in->status;
+    return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[now]);
 }
 
 static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
@@ -628,6 +619,27 @@ static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
     return status ? status : keep_note(l);
 }
 
+/* Of the encoder: the instance has a value that has no form in the store. */
+static bool is_unfit(hd_status status) { return status == HD_KIND || status == HD_FAILED; }
+
+static void why_unfit(hd_error *error) {
+    env_error(error, HD_KIND,
+              "it has a value that cannot be stored, such as tuples nested too deep");
+}
+
+/* An instance that cannot be stored with its first walk is stalled from the beginning, in the same commit: a parent
+ * that has begun it goes on from there. Nothing of the walk is in the transaction. */
+static hd_status store_stalled(target *t, live *l) {
+    hd_error error;
+    why_unfit(&error);
+    if (!stop(l, &error)) return HD_NOMEM;
+    hd_value doc = off_document(hd_tx_pool(t->tx), l);
+    if (hd_value_status(doc)) return hd_value_status(doc);
+    hd_value_unref(t->whole);
+    t->whole = hd_value_ref(doc);
+    return HD_OK;
+}
+
 static hd_status store(hd_tx *tx, live *l) {
     assert(l->in && !l->in->walking.count);
     target t = { .e = l->e, .tx = tx, .doc = l->doc };
@@ -637,6 +649,7 @@ static hd_status store(hd_tx *tx, live *l) {
     hd_status status = engine_fence(tx, l->shard);
     if (!status && !fresh) status = tx_note_claim(tx, l->doc);
     if (!status) status = write_changes(tx, l, &out);
+    if (fresh && is_unfit(status)) status = store_stalled(&t, l);
     status = write_keys(&t, status);
     if (fresh) status = end_whole(&t, status);
     if (!status && kind) status = write_kind(tx, l);
@@ -670,6 +683,10 @@ static void forget_answered(live *l) {
 }
 
 static void accepted(live *l) {
+    if (l->off) {
+        off_leave(l);
+        return;
+    }
     assert(l->in && !l->flight);
     hd_value_unref(l->record);
     l->record = (hd_value){ 0 };
@@ -706,15 +723,11 @@ bool live_is_stored(const hd_engine *e, uint64_t number) {
 
 /* What the instance has changed cannot be stored, even in a commit of its own. Loaded again, it would come to the same
  * changes: so it is written off. */
-static void drop(live *l, hd_status status, const char *why) {
-    hd_error error;
-    env_error(&error, status, "%s", why);
-    write_off(l, &error);
-    live_free(l);
-}
-
 static void drop_long(live *l) {
-    drop(l, HD_LIMIT, "what it has changed at once is longer than the store takes");
+    hd_error error;
+    env_error(&error, HD_LIMIT, "what it has changed at once is longer than the store takes");
+    if (l->off) off_leave(l); /* its input alone is */
+    else write_off(l, &error);
 }
 
 /* Moves the estimate an eighth of itself towards a measured time, however far away that is. So it comes to the median,
@@ -757,6 +770,15 @@ static void hold_back(hd_engine *e, hd_status status) {
     e->held_until = env_now_ns(e->env) + ns - env_random_u64(e->env) % (ns / 4);
 }
 
+void live_note_verdict(hd_engine *e, hd_status status) {
+    if (may_be_refused_again(status)) hold_back(e, status);
+    else if (!status) e->refusals = 0, e->held_until = 0;
+}
+
+bool live_is_held(const hd_engine *e) {
+    return e->held_until && env_now_ns(e->env) < e->held_until;
+}
+
 static void verdict(hd_status status, void *ctx) {
     flight *f = ctx;
     hd_engine *e = f->e;
@@ -774,10 +796,10 @@ static void verdict(hd_status status, void *ctx) {
     if (status) e->overheard = true; /* messages that it would have removed are still there */
     bool blamed =
         within && within_is_to_blame(status); /* the step fails, which is another commit */
-    if (may_be_refused_again(status) && !blamed) hold_back(e, status);
-    else if (!status) e->refusals = 0, e->held_until = 0;
     if (status) keep_lost(e), away_lost(e), remotes_lost(e->remotes, f->number, 0);
-    bool too_long = status == HD_LIMIT && !within, alone = f->singly || f->lives.count == 1;
+    bool too_long = status == HD_LIMIT && !within; /* the next commit stores less */
+    if (!blamed && !too_long) live_note_verdict(e, status);
+    bool alone = f->singly || f->lives.count == 1;
     if (too_long && !alone) e->singly = f->lives.count;
     for (live *l; (l = take_off(f));) {
         if (too_long && alone) drop_long(l);
@@ -808,7 +830,7 @@ static bool may_overlap(const hd_engine *e) {
 }
 
 bool live_may_commit(const hd_engine *e) {
-    if (e->held_until && env_now_ns(e->env) < e->held_until) return false;
+    if (live_is_held(e)) return false;
     return live_has_news(e) && (!e->waits || may_overlap(e));
 }
 
@@ -845,7 +867,7 @@ static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
         live *l = e->changed.items[i];
         if (!is_taken(e, f, l, families)) continue;
         status = store(tx, l);
-        if (status == HD_KIND || status == HD_FAILED) *unfit = l; /* of the encoder */
+        if (is_unfit(status)) *unfit = l;
         if (status) break;
         vec_swap_remove(&e->changed, i);
         l->changed = l->stored = false;
@@ -884,9 +906,9 @@ static void lose_all(hd_engine *e, flight *f) {
 
 /* Instances share commits: the others must not wait for ever because of one that cannot be stored. */
 static void drop_unfit(live *l) {
-    take_from(&l->e->changed, l);
-    l->changed = false;
-    drop(l, HD_KIND, "it has a value that cannot be stored, such as tuples nested too deep");
+    hd_error error;
+    why_unfit(&error);
+    write_off(l, &error);
 }
 
 static flight *free_flight(hd_engine *e) {

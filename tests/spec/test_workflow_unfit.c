@@ -124,6 +124,114 @@ static void the_other_instances_go_on(void **state) {
 }
 
 /* The parent gets what the child's document has. */
+static hd_memory *memory;
+static int refusals;      /* so many commits are refused, from the first write-off on */
+static hd_status refusal; /* with this status */
+
+static hd_status judge(const hd_runtime *from, void *ctx) {
+    if (!refusals || !lab_env_logged(env, "cannot go on")) return HD_OK;
+    refusals--;
+    return refusal;
+}
+
+static void open_judged(void) {
+    close_store();
+    assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    hd_memory_intercept(memory, judge, NULL, NULL);
+    open_engine(memory, &rt, &engine);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+}
+
+static void pump_for(int seconds) {
+    for (int i = 0; i < seconds * 100; i++) {
+        lab_env_advance_ms(env, 10);
+        (void)hd_runtime_pump(rt);
+    }
+}
+
+static void close_judged(void) {
+    close_store();
+    hd_memory_close(memory);
+    memory = NULL;
+    open_store();
+}
+
+static void note_told(const char *which, hd_status status, hd_value result, void *ctx) {
+    *(hd_status *)ctx = status;
+}
+
+/* The store refuses the commit that marks an instance as stalled: it is made again, ever less often, until it is
+ * stored. */
+static void what_is_written_off_is_so_in_the_end(void **state) {
+    static const hd_status refused[] = { HD_REJECTED, HD_STALE, HD_IO };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        hd_value error;
+        hd_status told = HD_PENDING;
+        open_judged();
+        build_deep("w", "x = (x,)", return_five);
+        pump();
+        refusals = 5;
+        refusal = refused[i];
+        lab_env_log_clear(env);
+        start("w", "{}");
+        assert_int_equal(hd_workflow_then(engine, id, note_told, &told), HD_OK);
+        pump_for(2);
+        assert_int_equal(refusals, 0);
+        assert_int_equal(told, HD_FAILED);
+        assert_int_equal(await(&error), HD_FAILED);
+        assert_string_equal(text_at("status"), "stalled");
+        assert_non_null(strstr(printed(error), "Unsupported"));
+        assert_int_equal(lab_env_logged(env, "cannot go on"), 1);
+        assert_int_equal(stats_now().open, 0);
+        close_judged();
+    }
+}
+
+static void refusals_of_a_write_off_take_little_time(void **state) {
+    open_judged();
+    build_deep("w", "x = (x,)", return_five);
+    pump();
+    refusals = 1000;
+    refusal = HD_REJECTED;
+    start("w", "{}");
+    pump_for(60);
+    assert_in_range(1000 - refusals, 10, 25);
+    assert_string_equal(text_at("status"), "");
+    refusals = 0;
+    pump_for(11);
+    assert_string_equal(text_at("status"), "stalled");
+    close_judged();
+}
+
+/* The parent hears of the end of its child when that is stored. */
+static void a_parent_hears_of_a_child_that_was_written_off(void **state) {
+    hd_flow *f;
+    hd_value ir;
+    hd_error error = { 0 };
+    open_judged();
+    build_deep("bad", "x = (x,)", return_five);
+    assert_int_equal(hd_flow_open(pool, "parent", &f), HD_OK);
+    hd_flow_try(f);
+    hd_flow_child(f, NULL, "bad", "");
+    hd_flow_except(f, "RuntimeError", "e");
+    hd_flow_return(f, "'heard'");
+    hd_flow_end(f);
+    hd_flow_return(f, "None");
+    if (hd_flow_ir(f, &ir, &error)) fail_msg("%s", error.message);
+    if (hd_workflow_register(engine, ir, NULL, &error)) fail_msg("%s", error.message);
+    hd_flow_close(f);
+    pump();
+    refusals = 1000;
+    refusal = HD_REJECTED;
+    start("parent", "{}");
+    pump_for(5);
+    assert_string_equal(text_at("result"), "");
+    refusals = 0;
+    pump_for(11);
+    assert_result("\"heard\"");
+    close_judged();
+}
+
 static void a_parent_hears_of_its_child(void **state) {
     build("bad", "x = []; x.append(x)", false, "x");
     build("good", "x = {'k': (1, 2)}", false, "x");
@@ -190,6 +298,9 @@ int main(void) {
         TEST(a_variable_without_a_form_stalls_its_instance),
         TEST(the_other_instances_go_on),
         TEST(a_parent_hears_of_its_child),
+        TEST(what_is_written_off_is_so_in_the_end),
+        TEST(refusals_of_a_write_off_take_little_time),
+        TEST(a_parent_hears_of_a_child_that_was_written_off),
         TEST(what_is_too_deep_to_cross_is_an_exception),
         TEST(an_input_is_an_object),
     };
