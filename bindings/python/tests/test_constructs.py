@@ -173,6 +173,18 @@ class Flow(Workflow):
                 got.append((str(e), repr(e), type(e).__name__))
         return got, repr(Färbung.GRÜN), str(Färbung.GRÜN), str(Größe).split(".")[-1], sizes == [one, Paar(3, 4)], sizes[1].länge
 """,
+    "a method that compares takes nothing by name": """
+from decimal import Decimal
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        xs = [Decimal(1)]
+        try:
+            return xs.index(Decimal(1), **await echo({"key": 1}))
+        except TypeError as e:
+            return str(e)
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

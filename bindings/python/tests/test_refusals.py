@@ -39,6 +39,7 @@ REFUSED = [
     ("async with asyncio.timeout(«datetime.timedelta(1)»):\n    pass", "asyncio.timeout takes seconds", ".total_seconds()"),
     ("await heddle.signal('s', timeout=«datetime.timedelta(1)»)", "heddle.signal takes seconds", ".total_seconds()"),
     ("raise ExceptionGroup(«Word.A», [ValueError(1)])", "the message of an ExceptionGroup is a member of Word", ".value"),
+    ("match await echo(1):\n    case «Point(a, b, c)»:\n        pass", "Point() accepts 2 positional patterns", "by name: Point(x=0)"),
     ("match datetime.date(2024, 1, 1):\n    case «3»:\n        pass", "a case compares with a date", "case x if x == 3"),
     ("xs = [datetime.date(2024, 1, 1)]\n«xs.remove(xs[0])»", "remove() of what code of the class date compares", "del xs[xs.index(x)]"),
     ("xs = [datetime.date(2024, 1, 1)]\nx = max(«*xs»)", "max() of objects with code of the class date is called with *", "max([...])"),

@@ -727,7 +727,8 @@ class _Rewriter(ast.NodeTransformer):
             self._of_lambda(k.value, element(owner))) for k in node.keywords)
         if name == "sort" and (each is not None or by_key):
             self.source.refuse(node, "sort() by objects with code of their own", "Write `xs[:] = sorted(xs, ...)`.")
-        compared = self._compared(node.args[0], owner, name) if node.args and name in ("index", "count", "remove") else None
+        compares = name in ("index", "count", "remove") and node.args and not node.keywords
+        compared = self._compared(node.args[0], owner, name) if compares else None
         if compared is not None:
             if name == "remove":
                 self.source.refuse(node, f"remove() of what code of the class {compared.__name__} compares",

@@ -386,9 +386,9 @@ class Types:
         known = self.scope.peek(pattern.cls)
         names = getattr(known.value, "__match_args__", ()) if known is not None else ()
         said = hints(found) if isinstance(found, type) and class_kind(found) else {}
-        alone = [(part, said.get(name)) for name, part in zip(names, pattern.patterns)] if names else [
-            (part, found) for part in pattern.patterns]
-        return [*alone, *((part, said.get(name)) for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns))]
+        by_place = [(part, said.get(names[i]) if i < len(names) else None) for i, part in enumerate(pattern.patterns)] \
+            if names else [(part, found) for part in pattern.patterns]
+        return [*by_place, *((part, said.get(name)) for name, part in zip(pattern.kwd_attrs, pattern.kwd_patterns))]
 
     def _narrowed(self, pattern: ast.pattern, found: Any) -> Any:
         """What fits the pattern, of values of this type."""
@@ -615,6 +615,8 @@ class Types:
             return GIVES[name]
         if any(isinstance(arg, ast.Starred) for arg in args):
             return _of(abc.Iterable, _of(tuple, join(self._rows(args)), ...)) if name == "zip" else None
+        if name in ("map", "filter") and not args:
+            return None  # CPython will say so
         if name in ("int", "float", "bytes"):
             return next(cls for cls in _CLASSES if cls.__name__ == name)
         each = element(self.of(args[0])) if args else UNSET
