@@ -237,7 +237,7 @@ static bool star_args(machine *m, const insn *i, ev l, ev v) {
 }
 
 static bool star_names(machine *m, const insn *i, ev d, ev v) {
-    char name[CALLEE_SIZE];
+    char name[CALLEE_SIZE], key[CALLEE_SIZE];
     uint32_t at = 0;
     if (v.kind != EV_DICT || !world_need(m->w, v)) {
         raise_f(m->w, CLASS_TypeError, "%s() argument after ** must be a mapping, not %s",
@@ -248,9 +248,8 @@ static bool star_names(machine *m, const insn *i, ev d, ev v) {
         if (e->key.kind != EV_STR)
             return raise_f(m->w, CLASS_TypeError, "keywords must be strings"), false;
         if (dict_find(m->w, d.dict, e->key)) {
-            raise_f(m->w, CLASS_TypeError, "%s() got multiple values for keyword argument '%.*s'",
-                    callee(m, i, name), text_is_wide(e->key.text) ? 1 : (int)e->key.text->count,
-                    text_is_wide(e->key.text) ? "?" : (const char *)e->key.text->data);
+            raise_f(m->w, CLASS_TypeError, "%s() got multiple values for keyword argument '%s'",
+                    callee(m, i, name), text_short(e->key.text, key, sizeof key));
             return false;
         }
         if (!dict_set(m->w, d.dict, e->key, e->value)) return false;

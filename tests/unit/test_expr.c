@@ -168,6 +168,12 @@ static void keywords_of_a_call_are_given_once(void **state) {
                 "TypeError: m.f() got multiple values for keyword argument 'a'");
     assert_runs(&x, "[\"call\",\"heddle.keywords\",[\"m.f\",[\"dict\"],5]]",
                 "TypeError: m.f() argument after ** must be a mapping, not int");
+    assert_runs(&x,
+                "[\"call\",\"dict\",[],[[\"**\",[\"dict\",\"é\",1]],[\"**\",[\"dict\",\"é\",2]]]]",
+                "TypeError: dict() got multiple values for keyword argument 'é'");
+    assert_runs(
+        &x, "[\"call\",\"dict\",[],[[\"**\",[\"dict\",\"高\",1]],[\"**\",[\"dict\",\"高\",2]]]]",
+        "TypeError: dict() got multiple values for keyword argument '高'");
     expr_world_close(&x);
 }
 
