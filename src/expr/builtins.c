@@ -505,19 +505,6 @@ static ev f_uuid(world *w, ev self, const ev *a, const call *c) {
     return text_of_ascii(w, out);
 }
 
-#define ONE(name)                                                                                  \
-    {                                                                                              \
-#name, f_##name, CALL_ONE, 1, 1, 0, { 0 }                                                  \
-    }
-#define PLACES(name, a, b)                                                                         \
-    {                                                                                              \
-#name, f_##name, CALL_PLACES, a, b, 0, { 0 }                                               \
-    }
-#define RAW(name)                                                                                  \
-    {                                                                                              \
-#name, f_##name, CALL_RAW, 0, 0, 0, { 0 }                                                  \
-    }
-
 /* heddle.method(object, name): raises AttributeError if there is no such method. CPython looks a method up before it
  * evaluates the arguments; a compiler that must wait for an argument asks for it first. */
 static ev f_method(world *w, ev self, const ev *a, const call *c) {
@@ -560,6 +547,10 @@ static ev f_keywords(world *w, ev self, const ev *a, const call *c) {
     return all;
 }
 
+#define ONE(name)          FUNCTION_ONE(#name, f_##name)
+#define PLACES(name, a, b) FUNCTION_PLACES(#name, f_##name, a, b)
+#define RAW(name)          FUNCTION_RAW(#name, f_##name)
+
 const function builtins[] = {
     ONE(abs),
     ONE(all),
@@ -579,19 +570,19 @@ const function builtins[] = {
     ONE(hex),
     { "int", f_int, CALL_KEYWORDS, 0, 2, 1, { "", "base" } },
     PLACES(isinstance, 2, 2),
-    { "heddle.keywords", f_keywords, CALL_PLACES, 2, 3, 0, { 0 } },
+    FUNCTION_PLACES("heddle.keywords", f_keywords, 2, 3),
     ONE(len),
     PLACES(list, 0, 1),
     RAW(map),
     RAW(max),
     RAW(min),
-    { "heddle.method", f_method, CALL_PLACES, 2, 2, 0, { 0 } },
-    { "heddle.now", f_now, CALL_PLACES, 0, 0, 0, { 0 } },
+    FUNCTION_PLACES("heddle.method", f_method, 2, 2),
+    FUNCTION_PLACES("heddle.now", f_now, 0, 0),
     ONE(oct),
     ONE(ord),
     { "pow", f_pow, CALL_KEYWORDS, 2, 3, 0, { "base", "exp", "mod" } },
-    { "heddle.raise", f_raise, CALL_PLACES, 1, 1, 0, { 0 } },
-    { "heddle.random", f_random, CALL_PLACES, 0, 0, 0, { 0 } },
+    FUNCTION_PLACES("heddle.raise", f_raise, 1, 1),
+    FUNCTION_PLACES("heddle.random", f_random, 0, 0),
     PLACES(range, 1, 3),
     ONE(repr),
     PLACES(reversed, 1, 1),
@@ -602,7 +593,7 @@ const function builtins[] = {
     { "sum", f_sum, CALL_KEYWORDS, 1, 2, 1, { "", "start" } },
     PLACES(tuple, 0, 1),
     RAW(type),
-    { "heddle.uuid", f_uuid, CALL_PLACES, 0, 0, 0, { 0 } },
+    FUNCTION_PLACES("heddle.uuid", f_uuid, 0, 0),
     RAW(zip),
-    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+    FUNCTION_END,
 };

@@ -39,6 +39,18 @@ typedef struct function {
     const char *keywords[4]; /* CALL_KEYWORDS: names by place */
 } function;
 
+/* Entries of a table of functions. */
+#define FUNCTION_OF(name, fn, style, least, most)                                                  \
+    {                                                                                              \
+        name, fn, style, least, most, 0, { 0 }                                                     \
+    }
+#define FUNCTION_NONE(name, fn)         FUNCTION_OF(name, fn, CALL_NONE, 0, 0)
+#define FUNCTION_ONE(name, fn)          FUNCTION_OF(name, fn, CALL_ONE, 1, 1)
+#define FUNCTION_PLACES(name, fn, a, b) FUNCTION_OF(name, fn, CALL_PLACES, a, b)
+#define FUNCTION_TUPLE(name, fn, a, b)  FUNCTION_OF(name, fn, CALL_TUPLE, a, b)
+#define FUNCTION_RAW(name, fn)          FUNCTION_OF(name, fn, CALL_RAW, 0, 0)
+#define FUNCTION_END                    FUNCTION_OF(NULL, NULL, 0, 0, 0)
+
 /* `owner` is the class of a method, or NULL. */
 ev call_function(world *w, const function *f, const char *owner, ev self, const call *c);
 

@@ -58,19 +58,6 @@ ev view_item(world *w, uint32_t what, const dict_entry *e) {
     return tuple_pair(w, e->key, e->value);
 }
 
-ev set_of_view(world *w, ev v) {
-    if (v.kind != EV_VIEW || v.view->what == VIEW_VALUES) return v;
-    if (!world_need(w, v.view->of)) return ev_fail();
-    ev out = dict_new(w, EV_SET);
-    uint32_t at = 0;
-    if (ev_failed(out)) return out;
-    for (dict_entry *e; (e = dict_next(v.view->of.dict, &at));) {
-        ev item = view_item(w, v.view->what, e);
-        if (ev_failed(item) || !dict_set(w, out.dict, item, ev_none())) return ev_fail();
-    }
-    return out;
-}
-
 static bool is_set_like(ev v) {
     return v.kind == EV_SET || (v.kind == EV_VIEW && v.view->what != VIEW_VALUES);
 }

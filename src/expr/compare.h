@@ -31,8 +31,6 @@ int ev_compare(world *w, compare_op op, ev a, ev b);
 /* 1, 0, or -1: an exception is pending, or the status is set. */
 int ev_truth(world *w, ev v);
 
-/* A keys or items view as a set, anything else as it is. */
-ev set_of_view(world *w, ev v);
 /* Whether every element of a is in b; 1, 0, -1. Sets, and views of keys or items. */
 int set_within(world *w, ev a, ev b);
 /* Whether an items view has this element; 1, 0, -1. */

@@ -94,36 +94,19 @@ static ev dict_fromkeys(world *w, ev self, const ev *a, const call *c) {
     return out;
 }
 
-#define NONE(name, fn)                                                                             \
-    {                                                                                              \
-        name, fn, CALL_NONE, 0, 0, 0, { 0 }                                                        \
-    }
-#define ONE(name, fn)                                                                              \
-    {                                                                                              \
-        name, fn, CALL_ONE, 1, 1, 0, { 0 }                                                         \
-    }
-#define PLACES(name, fn, a, b)                                                                     \
-    {                                                                                              \
-        name, fn, CALL_PLACES, a, b, 0, { 0 }                                                      \
-    }
-#define END                                                                                        \
-    {                                                                                              \
-        NULL, NULL, 0, 0, 0, 0, { 0 }                                                              \
-    }
-
 const function dict_methods[] = {
-    NONE("clear", dict_clear_method),
-    NONE("copy", dict_copy_method),
-    PLACES("fromkeys", dict_fromkeys, 1, 2),
-    PLACES("get", dict_get, 1, 2),
-    NONE("items", dict_items),
-    NONE("keys", dict_keys),
-    PLACES("pop", dict_pop, 1, 2),
-    NONE("popitem", dict_popitem),
-    PLACES("setdefault", dict_setdefault, 1, 2),
-    { "update", dict_update_method, CALL_RAW, 0, 0, 0, { 0 } },
-    NONE("values", dict_values),
-    END,
+    FUNCTION_NONE("clear", dict_clear_method),
+    FUNCTION_NONE("copy", dict_copy_method),
+    FUNCTION_PLACES("fromkeys", dict_fromkeys, 1, 2),
+    FUNCTION_PLACES("get", dict_get, 1, 2),
+    FUNCTION_NONE("items", dict_items),
+    FUNCTION_NONE("keys", dict_keys),
+    FUNCTION_PLACES("pop", dict_pop, 1, 2),
+    FUNCTION_NONE("popitem", dict_popitem),
+    FUNCTION_PLACES("setdefault", dict_setdefault, 1, 2),
+    FUNCTION_RAW("update", dict_update_method),
+    FUNCTION_NONE("values", dict_values),
+    FUNCTION_END,
 };
 
 /* ---- Views ------------------------------------------------------------------------------- */
@@ -142,7 +125,7 @@ static ev view_isdisjoint(world *w, ev self, const ev *a, const call *c) {
     return ev_bool(true);
 }
 
-const function view_methods[] = { ONE("isdisjoint", view_isdisjoint), END };
+const function view_methods[] = { FUNCTION_ONE("isdisjoint", view_isdisjoint), FUNCTION_END };
 
 /* ---- Sets -------------------------------------------------------------------------------- */
 
@@ -271,16 +254,26 @@ static ev set_symmetric_update(world *w, ev self, const ev *a, const call *c) {
     return done(set_update(w, self.dict, fresh));
 }
 
-static ev set_isdisjoint(world *w, ev self, const ev *a, const call *c) {
-    ev one, it = iter_of(w, a[0]);
-    (void)c;
+/* Whether each element of `a` is in the set (`there`), or none is. */
+static ev set_has_all(world *w, ev self, ev a, bool there) {
+    ev one, it = iter_of(w, a);
     if (ev_failed(it)) return it;
     for (int more; (more = iter_next(w, it, &one)) != 0;) {
-        bool there = more > 0 && world_step(w) && dict_find(w, self.dict, one);
+        bool found = more > 0 && world_step(w) && dict_find(w, self.dict, one);
         if (raise_is_pending(w)) return ev_fail();
-        if (there) return ev_bool(false);
+        if (found != there) return ev_bool(false);
     }
     return ev_bool(true);
+}
+
+static ev set_isdisjoint(world *w, ev self, const ev *a, const call *c) {
+    (void)c;
+    return set_has_all(w, self, a[0], false);
+}
+
+static ev set_issuperset(world *w, ev self, const ev *a, const call *c) {
+    (void)c;
+    return set_has_all(w, self, a[0], true);
 }
 
 static ev set_issubset(world *w, ev self, const ev *a, const call *c) {
@@ -290,40 +283,23 @@ static ev set_issubset(world *w, ev self, const ev *a, const call *c) {
     return answer < 0 ? ev_fail() : ev_bool(answer);
 }
 
-static ev set_issuperset(world *w, ev self, const ev *a, const call *c) {
-    ev one, it = iter_of(w, a[0]);
-    (void)c;
-    if (ev_failed(it)) return it;
-    for (int more; (more = iter_next(w, it, &one)) != 0;) {
-        bool there = more > 0 && world_step(w) && dict_find(w, self.dict, one);
-        if (raise_is_pending(w)) return ev_fail();
-        if (!there) return ev_bool(false);
-    }
-    return ev_bool(true);
-}
-
-#define RAW(name, fn)                                                                              \
-    {                                                                                              \
-        name, fn, CALL_RAW, 0, 0, 0, { 0 }                                                         \
-    }
-
 const function set_methods[] = {
-    ONE("add", set_add),
-    NONE("clear", dict_clear_method),
-    NONE("copy", set_copy),
-    RAW("difference", set_difference),
-    RAW("difference_update", set_difference_update),
-    ONE("discard", set_discard),
-    RAW("intersection", set_intersection),
-    RAW("intersection_update", set_intersection_update),
-    ONE("isdisjoint", set_isdisjoint),
-    ONE("issubset", set_issubset),
-    ONE("issuperset", set_issuperset),
-    NONE("pop", set_pop),
-    ONE("remove", set_remove),
-    ONE("symmetric_difference", set_symmetric_difference),
-    ONE("symmetric_difference_update", set_symmetric_update),
-    RAW("union", set_union),
-    RAW("update", set_update_method),
-    END,
+    FUNCTION_ONE("add", set_add),
+    FUNCTION_NONE("clear", dict_clear_method),
+    FUNCTION_NONE("copy", set_copy),
+    FUNCTION_RAW("difference", set_difference),
+    FUNCTION_RAW("difference_update", set_difference_update),
+    FUNCTION_ONE("discard", set_discard),
+    FUNCTION_RAW("intersection", set_intersection),
+    FUNCTION_RAW("intersection_update", set_intersection_update),
+    FUNCTION_ONE("isdisjoint", set_isdisjoint),
+    FUNCTION_ONE("issubset", set_issubset),
+    FUNCTION_ONE("issuperset", set_issuperset),
+    FUNCTION_NONE("pop", set_pop),
+    FUNCTION_ONE("remove", set_remove),
+    FUNCTION_ONE("symmetric_difference", set_symmetric_difference),
+    FUNCTION_ONE("symmetric_difference_update", set_symmetric_update),
+    FUNCTION_RAW("union", set_union),
+    FUNCTION_RAW("update", set_update_method),
+    FUNCTION_END,
 };

@@ -135,39 +135,22 @@ static ev method_sort(world *w, ev self, const ev *a, const call *c) {
     return done(sort_list(w, self.list, call_named(c, "key"), reverse != 0));
 }
 
-#define NONE(name, fn)                                                                             \
-    {                                                                                              \
-        name, fn, CALL_NONE, 0, 0, 0, { 0 }                                                        \
-    }
-#define ONE(name, fn)                                                                              \
-    {                                                                                              \
-        name, fn, CALL_ONE, 1, 1, 0, { 0 }                                                         \
-    }
-#define PLACES(name, fn, a, b)                                                                     \
-    {                                                                                              \
-        name, fn, CALL_PLACES, a, b, 0, { 0 }                                                      \
-    }
-#define END                                                                                        \
-    {                                                                                              \
-        NULL, NULL, 0, 0, 0, 0, { 0 }                                                              \
-    }
-
 const function list_methods[] = {
-    ONE("append", method_append),
-    NONE("clear", method_clear),
-    NONE("copy", method_copy),
-    ONE("count", items_count),
-    ONE("extend", method_extend),
-    PLACES("index", items_index, 1, 3),
-    PLACES("insert", method_insert, 2, 2),
-    PLACES("pop", method_pop, 0, 1),
-    ONE("remove", method_remove),
-    NONE("reverse", method_reverse),
-    { "sort", method_sort, CALL_RAW, 0, 0, 0, { 0 } },
-    END,
+    FUNCTION_ONE("append", method_append),
+    FUNCTION_NONE("clear", method_clear),
+    FUNCTION_NONE("copy", method_copy),
+    FUNCTION_ONE("count", items_count),
+    FUNCTION_ONE("extend", method_extend),
+    FUNCTION_PLACES("index", items_index, 1, 3),
+    FUNCTION_PLACES("insert", method_insert, 2, 2),
+    FUNCTION_PLACES("pop", method_pop, 0, 1),
+    FUNCTION_ONE("remove", method_remove),
+    FUNCTION_NONE("reverse", method_reverse),
+    FUNCTION_RAW("sort", method_sort),
+    FUNCTION_END,
 };
-const function tuple_methods[] = { ONE("count", items_count), PLACES("index", items_index, 1, 3),
-                                   END };
+const function tuple_methods[] = { FUNCTION_ONE("count", items_count),
+                                   FUNCTION_PLACES("index", items_index, 1, 3), FUNCTION_END };
 
 /* ---- range ------------------------------------------------------------------------------- */
 
@@ -191,4 +174,5 @@ static ev range_index(world *w, ev self, const ev *a, const call *c) {
     return refuse_index(w, self, a[0]);
 }
 
-const function range_methods[] = { ONE("count", range_count), ONE("index", range_index), END };
+const function range_methods[] = { FUNCTION_ONE("count", range_count),
+                                   FUNCTION_ONE("index", range_index), FUNCTION_END };

@@ -249,13 +249,13 @@ static ev int_from_bytes(world *w, ev self, const ev *a, const call *c) {
 }
 
 const function int_methods[] = {
-    { "as_integer_ratio", int_ratio, CALL_NONE, 0, 0, 0, { 0 } },
-    { "bit_count", int_bit_count, CALL_NONE, 0, 0, 0, { 0 } },
-    { "bit_length", int_bit_length, CALL_NONE, 0, 0, 0, { 0 } },
-    { "conjugate", int_conjugate, CALL_NONE, 0, 0, 0, { 0 } },
+    FUNCTION_NONE("as_integer_ratio", int_ratio),
+    FUNCTION_NONE("bit_count", int_bit_count),
+    FUNCTION_NONE("bit_length", int_bit_length),
+    FUNCTION_NONE("conjugate", int_conjugate),
     { "from_bytes", int_from_bytes, CALL_KEYWORDS, 1, 3, 0, { "bytes", "byteorder", "signed" } },
     { "to_bytes", int_to_bytes, CALL_KEYWORDS, 0, 3, 0, { "length", "byteorder", "signed" } },
-    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+    FUNCTION_END,
 };
 
 /* ---- Methods of float -------------------------------------------------------------------- */
@@ -385,10 +385,7 @@ static ev float_fromhex(world *w, ev self, const ev *a, const call *c) {
 }
 
 const function float_methods[] = {
-    { "as_integer_ratio", float_ratio, CALL_NONE, 0, 0, 0, { 0 } },
-    { "conjugate", float_conjugate, CALL_NONE, 0, 0, 0, { 0 } },
-    { "fromhex", float_fromhex, CALL_ONE, 1, 1, 0, { 0 } },
-    { "hex", float_hex, CALL_NONE, 0, 0, 0, { 0 } },
-    { "is_integer", float_is_integer, CALL_NONE, 0, 0, 0, { 0 } },
-    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+    FUNCTION_NONE("as_integer_ratio", float_ratio), FUNCTION_NONE("conjugate", float_conjugate),
+    FUNCTION_ONE("fromhex", float_fromhex),         FUNCTION_NONE("hex", float_hex),
+    FUNCTION_NONE("is_integer", float_is_integer),  FUNCTION_END,
 };

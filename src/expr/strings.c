@@ -1,22 +1,10 @@
 /* strings.c -- the tables of methods of str and bytes: see strings.h. */
 #include "expr/strings.h"
 
-#define NONE(name)                                                                                 \
-    {                                                                                              \
-#name, text_method_##name, CALL_NONE, 0, 0, 0, { 0 }                                       \
-    }
-#define ONE(name)                                                                                  \
-    {                                                                                              \
-#name, text_method_##name, CALL_ONE, 1, 1, 0, { 0 }                                        \
-    }
-#define TUPLE(name)                                                                                \
-    {                                                                                              \
-#name, text_method_##name, CALL_TUPLE, 1, 3, 0, { 0 }                                      \
-    }
-#define PLACES(name, a, b)                                                                         \
-    {                                                                                              \
-#name, text_method_##name, CALL_PLACES, a, b, 0, { 0 }                                     \
-    }
+#define NONE(name)         FUNCTION_NONE(#name, text_method_##name)
+#define ONE(name)          FUNCTION_ONE(#name, text_method_##name)
+#define TUPLE(name)        FUNCTION_TUPLE(#name, text_method_##name, 1, 3)
+#define PLACES(name, a, b) FUNCTION_PLACES(#name, text_method_##name, a, b)
 
 /* Methods that str and bytes have in common. */
 #define TEXT_METHODS                                                                               \
@@ -38,23 +26,23 @@ const function str_methods[] = {
     TEXT_METHODS,
     NONE(casefold),
     { "encode", str_method_encode, CALL_KEYWORDS, 0, 2, 0, { "encoding", "errors" } },
-    { "format", str_method_format, CALL_RAW, 0, 0, 0, { 0 } },
-    { "format_map", str_method_format_map, CALL_ONE, 1, 1, 0, { 0 } },
+    FUNCTION_RAW("format", str_method_format),
+    FUNCTION_ONE("format_map", str_method_format_map),
     NONE(isdecimal),
     NONE(isidentifier),
     NONE(isnumeric),
     NONE(isprintable),
-    { "maketrans", str_maketrans, CALL_PLACES, 1, 3, 0, { 0 } },
-    { "translate", str_method_translate, CALL_ONE, 1, 1, 0, { 0 } },
-    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+    FUNCTION_PLACES("maketrans", str_maketrans, 1, 3),
+    FUNCTION_ONE("translate", str_method_translate),
+    FUNCTION_END,
 };
 
 const function bytes_methods[] = {
     TEXT_METHODS,
     { "decode", bytes_method_decode, CALL_KEYWORDS, 0, 2, 0, { "encoding", "errors" } },
-    { "fromhex", bytes_fromhex, CALL_ONE, 1, 1, 0, { 0 } },
+    FUNCTION_ONE("fromhex", bytes_fromhex),
     { "hex", bytes_method_hex, CALL_KEYWORDS, 0, 2, 0, { "sep", "bytes_per_sep" } },
-    { "maketrans", bytes_maketrans, CALL_PLACES, 2, 2, 0, { 0 } },
+    FUNCTION_PLACES("maketrans", bytes_maketrans, 2, 2),
     { "translate", bytes_method_translate, CALL_KEYWORDS, 1, 2, 1, { "", "delete" } },
-    { NULL, NULL, 0, 0, 0, 0, { 0 } },
+    FUNCTION_END,
 };
