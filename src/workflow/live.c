@@ -794,8 +794,7 @@ static void verdict(hd_status status, void *ctx) {
     e->commits_done = done_through(e);
     bool within = within_told(e, f->number, status);
     if (status) e->overheard = true; /* messages that it would have removed are still there */
-    bool blamed =
-        within && within_is_to_blame(status); /* the step fails, which is another commit */
+    bool blamed = within && within_is_to_blame(status); /* the step fails: another commit */
     if (status) keep_lost(e), away_lost(e), remotes_lost(e->remotes, f->number, 0);
     bool too_long = status == HD_LIMIT && !within; /* the next commit stores less */
     if (!blamed && !too_long) live_note_verdict(e, status);
@@ -972,8 +971,8 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
         away_lost(e);
         return unfit ? HD_OK : status;
     }
-    forget_messages(e, e->spent.items,
-                    e->spent.count); /* if the commit is refused, the inbox is read again */
+    /* If the commit is refused, the inbox is read again. */
+    forget_messages(e, e->spent.items, e->spent.count);
     vec_clear(&e->spent);
     away_written(e);
     uint32_t lives = f->lives.count;

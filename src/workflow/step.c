@@ -42,8 +42,7 @@ void step_queue(live *l) {
     l->in->owner = l;
     for (list_node *n; (n = list_pop_front(&l->in->unqueued));) {
         strand *s = LIST_ENTRY(n, strand, unqueued);
-        s->timer.tie =
-            s->begun; /* timers that are due together fire in this order, as in asyncio */
+        s->timer.tie = s->begun; /* the order of timers that are due together, as in asyncio */
         hd_status status = s->due_ms ? binheap_push(&e->timers, &s->timer, s->due_ms) : HD_OK;
         if (!status && s->state == STRAND_READY) status = task_push(e, s, rank(e, l, s));
         if (status) {
@@ -368,8 +367,7 @@ static void end_backoff(live *l, strand *s) {
 
 static void fire(hd_engine *e, strand *s) {
     live *l = begin_walk(e, s);
-    assert(s->due_ms &&
-           s->in->status == INSTANCE_RUNNING); /* another strand's change may be under way */
+    assert(s->due_ms && s->in->status == INSTANCE_RUNNING);
     assert(s->state == STRAND_BACKOFF || s->state == STRAND_SLEEPING || s->state == STRAND_SIGNAL);
     if (s->state == STRAND_BACKOFF) end_backoff(l, s);
     else if (s->state == STRAND_SLEEPING) end_walk(l, walk_result(l->in, s, ev_none()));
@@ -383,7 +381,6 @@ static bool fire_due(hd_engine *e, bool of_loaded) {
     for (binheap_item *first; (first = binheap_peek(&e->timers)) && first->key <= now; any = true) {
         strand *s = BINHEAP_ENTRY(first, strand, timer);
         if (of_loaded && !s->loaded) break;
-        binheap_remove(&e->timers, first);
         fire(e, s);
     }
     return any;
@@ -399,10 +396,9 @@ static strand *waiter_for(const instance *in, const char *signal) {
     return NULL;
 }
 
-static void drop_mail(live *l, uint32_t i) {
-    mail *m = &l->mail.items[i];
-    env_free(l->e->env, m->name, strlen(m->name) + 1);
-    hd_value_unref(m->payload);
+static void remove_mail(live *l, uint32_t i) {
+    engine_free_text(l->e, l->mail.items[i].name);
+    hd_value_unref(l->mail.items[i].payload);
     vec_remove(&l->mail, i);
     l->mail_changed = true;
 }
@@ -437,7 +433,7 @@ hd_status step_deliver(live *l) {
             continue;
         }
         hd_value payload = hd_value_ref(l->mail.items[l->offered].payload);
-        drop_mail(l, l->offered);
+        remove_mail(l, l->offered);
         status = wake(l, s, payload);
         hd_value_unref(payload);
     }
