@@ -22,8 +22,8 @@ typedef struct listing {
     store s;
     const char *stream, *id; /* only these; NULL: all */
     bool failed;             /* only those that have failed */
-    char
-        sent[HD_EVENT_ID_SIZE]; /* with stream and id: the id that a send of these makes; else "" */
+    /* The id that a send to `stream` with `id` makes; "": not both are given. */
+    char sent[HD_EVENT_ID_SIZE];
     letter *found; /* malloc, with space and id; only what letter_again and by_time need */
     size_t count, capacity;
     hd_status status;

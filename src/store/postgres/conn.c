@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    QUEUE_MAX =
-        128, /* statements between two waits: the server's answers must fit into its socket */
+    /* Statements between two waits, and their bytes: the server's answers must fit into its socket. */
+    QUEUE_MAX = 128,
     QUEUE_BYTES = 1 << 20,
     CONNECT_MS = 5000,   /* for the first connection */
     RECONNECT_MS = 1000, /* for the attempt to come back */
@@ -39,8 +39,8 @@ static void take_words(conn *c, const char *text) {
 typedef struct state_status {
     const char *state; /* the beginning of an SQLSTATE */
     hd_status status;
-    bool
-        withheld; /* the store is not there, or may not be used; that may change while a program runs */
+    /* The store is not there, or may not be used; that may change while a program runs. */
+    bool withheld;
 } state_status;
 
 /* The first that fits. */
@@ -316,11 +316,12 @@ static bool check_client_if_possible(conn *c) {
 /* What every connection begins with. The server keeps the plan of a prepared statement. A plan that is made while the
  * log has a row or two, after a pruning, would read the whole log, also when it has grown: enable_seqscan is off to
  * prevent that. Every statement of a commit has an index. With enable_seqscan off the server takes statements without
- * an index for very expensive, and would compile them: so jit is off, too. Whether commits wait for the disk is said by
- * hd_options: a default of the user's, the database's or the server's that they do not is no reason to lose them. */
+ * an index for very expensive, and would compile them: so jit is off, too. Unless hd_options says
+ * otherwise, commits wait for the disk, also if synchronous_commit is off by default for the server, the database or
+ * the user. Any other default stays. */
 static bool set_up(conn *c) {
-    static const char wait[] = "select set_config('synchronous_commit', 'on', false)"
-                               " where current_setting('synchronous_commit') = 'off'";
+    static const char waits[] = "select set_config('synchronous_commit', 'on', false)"
+                                " where current_setting('synchronous_commit') = 'off'";
     char sql[800];
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
     if (!schema) return false;
@@ -329,7 +330,7 @@ static bool set_up(conn *c) {
              " set client_min_messages to error; set statement_timeout to 0; set lock_timeout to 0;"
              " set idle_in_transaction_session_timeout to 0; set enable_seqscan to off;"
              " set jit to off; %s; show synchronous_commit",
-             schema, c->soft ? "set synchronous_commit to off" : wait);
+             schema, c->soft ? "set synchronous_commit to off" : waits);
     c->pq.PQfreemem(schema);
     PGresult *r = conn_exec(c, sql);
     if (r) snprintf(c->waits, sizeof c->waits, "%s", word_at(c, r, 0, 0));
