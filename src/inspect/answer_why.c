@@ -148,16 +148,22 @@ static hd_value about(inspector *in, const subject *w, hd_value nodes) {
                          w->cell ? visible(in, (hd_cell){ w->cell }) : hd_null());
 }
 
-hd_value answer_why(inspector *in, const request *r, hd_error *error) {
+/* What `describe` says of each node that the request asks about. */
+static hd_value answer_about(inspector *in, const request *r, hd_error *error,
+                             hd_value (*describe)(inspector *in, hd_node node)) {
     subject w;
     hd_value nodes = hd_array();
     hd_status status = find_subject(in, r->of, &w, error);
     if (status) return hd_failed(status);
     for (uint32_t i = 0; i < listed(&w); i++)
-        nodes = hd_array_append(in->pool, nodes, with_causes(in, w.nodes[i]));
+        nodes = hd_array_append(in->pool, nodes, describe(in, w.nodes[i]));
     hd_value v = about(in, &w, nodes);
     let_go(in, &w);
     return v;
+}
+
+hd_value answer_why(inspector *in, const request *r, hd_error *error) {
+    return answer_about(in, r, error, with_causes);
 }
 
 /* ---- why not */
@@ -198,13 +204,5 @@ static hd_value with_reason(inspector *in, hd_node handle) {
 }
 
 hd_value answer_why_not(inspector *in, const request *r, hd_error *error) {
-    subject w;
-    hd_value nodes = hd_array();
-    hd_status status = find_subject(in, r->of, &w, error);
-    if (status) return hd_failed(status);
-    for (uint32_t i = 0; i < listed(&w); i++)
-        nodes = hd_array_append(in->pool, nodes, with_reason(in, w.nodes[i]));
-    hd_value v = about(in, &w, nodes);
-    let_go(in, &w);
-    return v;
+    return answer_about(in, r, error, with_reason);
 }

@@ -139,15 +139,20 @@ static PyObject *build_lift(PyObject *object, PyObject *args) {
     return out;
 }
 
+/* Takes the arguments (name, cell, fn). */
+static callback *with_cell(build_object *self, PyObject *args, const char **name, hd_cell *in) {
+    PyObject *cell, *fn;
+    if (!usable(self) || !PyArg_ParseTuple(args, "sOO", name, &cell, &fn) ||
+        !cell_from(self->owner, cell, in))
+        return NULL;
+    return keep(self, fn, *name);
+}
+
 static PyObject *build_derive(PyObject *object, PyObject *args) {
     build_object *self = (build_object *)object;
     const char *name;
-    PyObject *cell, *fn;
     hd_cell in;
-    if (!usable(self) || !PyArg_ParseTuple(args, "sOO", &name, &cell, &fn) ||
-        !cell_from(self->owner, cell, &in))
-        return NULL;
-    callback *c = keep(self, fn, name);
+    callback *c = with_cell(self, args, &name, &in);
     return c ? made(self, hd_build_derive(self->b, name, in, derive, c)) : NULL;
 }
 
@@ -272,12 +277,8 @@ static PyObject *none_or_failed(build_object *self) {
 static PyObject *build_sink(PyObject *object, PyObject *args) {
     build_object *self = (build_object *)object;
     const char *name;
-    PyObject *cell, *fn;
     hd_cell in;
-    if (!usable(self) || !PyArg_ParseTuple(args, "sOO", &name, &cell, &fn) ||
-        !cell_from(self->owner, cell, &in))
-        return NULL;
-    callback *c = keep(self, fn, name);
+    callback *c = with_cell(self, args, &name, &in);
     if (!c) return NULL;
     hd_build_sink(self->b, name, in, sink, c);
     return none_or_failed(self);

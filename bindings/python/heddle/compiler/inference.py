@@ -202,6 +202,12 @@ def element(found: Any) -> Any:
     return str if found is str else int if found is bytes else None
 
 
+def like(made: Any, owner: Any) -> Any:
+    """What a call tells of its owner; UNSET, if the owner is no container of this kind."""
+    return made if made is None or isinstance(made, Of) and any(
+        isinstance(t, Of) and t.origin is made.origin for t in members(owner)) else UNSET
+
+
 def item(found: Any, index: Optional[int] = None) -> Any:
     """What a subscript gives; the index is known, or not."""
     if isinstance(found, OneOf):
@@ -247,6 +253,7 @@ def type_of(value: Any) -> Any:
 # ---- Expressions
 
 _NO_EFFECT = ("append", "extend", "insert", "remove", "clear", "sort", "reverse", "add", "discard", "update")
+_ADDS = ("append", "insert", "extend", "add", "setdefault")
 _CLASSES = (int, float, str, bool, bytes)
 
 
@@ -406,28 +413,26 @@ class Types:
         """``found[key] = value`` tells what is in the dict."""
         if isinstance(target, ast.Subscript):
             key = target.slice
-            self._add(target.value, dict, lambda: (self.of(key), self.of(value)))
+            self._add(target.value, lambda: _of(dict, self.of(key), self.of(value)))
 
     def _adds(self, node: ast.Call) -> None:
         """``found.append(value)`` tells what is in the list."""
         function = node.func
-        if not isinstance(function, ast.Attribute) or not node.args or node.keywords:
-            return
-        last = node.args[-1]
-        if function.attr in ("append", "insert"):
-            self._add(function.value, list, lambda: (self.of(last),))
-        elif function.attr == "extend":
-            self._add(function.value, list, lambda: (element(self.of(last)),))
-        elif function.attr == "add":
-            self._add(function.value, set, lambda: (self.of(last),))
-        elif function.attr == "setdefault" and len(node.args) == 2:
-            self._add(function.value, dict, lambda: (self.of(node.args[0]), self.of(last)))
+        if isinstance(function, ast.Attribute) and function.attr in _ADDS and node.args and not node.keywords:
+            name = function.attr
+            self._add(function.value, lambda: self.added(name, node.args))
 
-    def _add(self, owner: ast.expr, origin: Any, make: Callable[[], tuple[Any, ...]]) -> None:
+    def _add(self, owner: ast.expr, make: Callable[[], Any]) -> None:
         if isinstance(owner, ast.Name) and owner.id in self._given:
             name = owner.id
-            self._given[name].append(lambda: _of(origin, *make()) if any(
-                isinstance(t, Of) and t.origin is origin for t in members(self.variables[name])) else UNSET)
+            self._given[name].append(lambda: like(make(), self.variables[name]))
+
+    def added(self, method: str, args: list[ast.expr]) -> Any:
+        """The container that the owner of this method (one of _ADDS) is then known to be."""
+        last = self.of(args[-1])
+        if method == "setdefault":
+            return _of(dict, self.of(args[0]), last) if len(args) == 2 else UNSET
+        return _of(set, last) if method == "add" else _of(list, element(last) if method == "extend" else last)
 
     # ---- what an expression is
 
@@ -777,9 +782,9 @@ class Attributes:
         for method in self.program.own_methods():
             found += self._assigned(method, name)
         assigned = join(found)
-        origins = {t.origin for t in members(assigned) if isinstance(t, Of)}
-        added = [t for method in self.program.own_methods() for t in self._added(method, name)] if origins else []
-        return join([assigned, *(t for t in added if isinstance(t, Of) and t.origin in origins)])
+        if not any(isinstance(t, Of) for t in members(assigned)):
+            return assigned
+        return join([assigned, *(like(t, assigned) for method in self.program.own_methods() for t in self._added(method, name))])
 
     def _assigned(self, method: Method, name: str) -> list[Any]:
         _, definition = definition_of(method.function)
@@ -802,22 +807,14 @@ class Attributes:
         def is_it(node: ast.AST) -> bool:
             return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.value, ast.Name) and node.value.id == first
         for node in walk(definition):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args and not node.keywords and \
-                    is_it(node.func.value):
-                yield self._given(node.func.attr, node.args, self._types_of(method, definition))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS and node.args and \
+                    not node.keywords and is_it(node.func.value):
+                yield self._types_of(method, definition).added(node.func.attr, node.args)
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Subscript) and is_it(target.value):
                         types = self._types_of(method, definition)
                         yield _of(dict, types.of(target.slice), types.of(node.value))
-
-    def _given(self, name: str, args: list[ast.expr], types: Types) -> Any:
-        last = types.of(args[-1])
-        if name in ("append", "insert", "extend"):
-            return _of(list, element(last) if name == "extend" else last)
-        if name == "add":
-            return _of(set, last)
-        return _of(dict, types.of(args[0]), last) if name == "setdefault" and len(args) == 2 else UNSET
 
     def _types_of(self, method: Method, definition: Definition) -> Types:
         types: Optional[Types] = self._types.get(method.function)
