@@ -205,6 +205,15 @@ void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_siz
 
 uint64_t env_now_ns(const hd_env *env) { return env->monotonic_ns(env->ctx); }
 uint64_t env_wall_ms(const hd_env *env) { return env->wall_ms(env->ctx); }
+
+#define MS_NS UINT64_C(1000000)
+
+uint64_t env_ns_at(const hd_env *env, uint64_t now_ms, uint64_t at_ms) {
+    assert(at_ms >= now_ms);
+    uint64_t now = env_now_ns(env), ms = at_ms - now_ms;
+    return ms < (UINT64_MAX - now) / MS_NS ? now + ms * MS_NS : UINT64_MAX;
+}
+
 void env_wait(const hd_env *env, int fd, uint64_t deadline_ns) {
     env->wait(fd, deadline_ns, env->ctx);
 }

@@ -30,6 +30,9 @@ void *env_resize(const hd_env *env, void *block, size_t old_size, size_t new_siz
 /* Time. */
 uint64_t env_now_ns(const hd_env *env);
 uint64_t env_wall_ms(const hd_env *env);
+/* When the wall clock, which shows `now_ms`, will show the later time `at_ms`, on the monotonic clock. UINT64_MAX: in
+ * more centuries than that counts. */
+uint64_t env_ns_at(const hd_env *env, uint64_t now_ms, uint64_t at_ms);
 void env_wait(const hd_env *env, int fd, uint64_t deadline_ns);
 /* Around a wait that is none of env_wait: hd_pause_fn. */
 void env_pause(const hd_env *env, bool begins);

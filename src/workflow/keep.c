@@ -420,8 +420,7 @@ static bool may_look_at_any(const hd_engine *e, uint64_t now) {
 uint64_t keep_deadline(const hd_engine *e) {
     if (e->sweeps || !e->shelves.count || e->shelf_due_ms == NEVER) return UINT64_MAX;
     uint64_t now = env_wall_ms(e->env);
-    if (e->shelf_due_ms > now)
-        return env_now_ns(e->env) + (e->shelf_due_ms - now) * UINT64_C(1000000);
+    if (e->shelf_due_ms > now) return env_ns_at(e->env, now, e->shelf_due_ms);
     return may_look_at_any(e, now) ? 0 : UINT64_MAX;
 }
 

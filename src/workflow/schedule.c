@@ -504,5 +504,5 @@ uint64_t schedule_deadline(const hd_engine *e) {
     if (!list_empty(&e->to_schedule)) return 0;
     if (!first) return UINT64_MAX;
     uint64_t now = env_wall_ms(e->env);
-    return first->key <= now ? 0 : env_now_ns(e->env) + (first->key - now) * UINT64_C(1000000);
+    return first->key <= now ? 0 : env_ns_at(e->env, now, first->key);
 }

@@ -458,6 +458,6 @@ uint64_t step_deadline(const hd_engine *e) {
     if (!first || !claims) return claims;
     uint64_t now = env_wall_ms(e->env);
     if (first->key <= now) return 0;
-    uint64_t due = env_now_ns(e->env) + (first->key - now) * UINT64_C(1000000);
+    uint64_t due = env_ns_at(e->env, now, first->key);
     return due < claims ? due : claims;
 }

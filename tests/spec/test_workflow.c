@@ -398,6 +398,21 @@ static void a_month_of_sleep_takes_no_time_here(void **state) {
     assert_result("7");
 }
 
+/* 1e11 seconds are more nanoseconds than 64 bits hold. The product once wrapped: the program was woken for nothing. */
+static void a_sleep_of_thousands_of_years_wakes_nobody_meanwhile(void **state) {
+    register_ir(one_function("{\"id\":\"s\",\"kind\":\"SLEEP\",\"seconds\":1e11},{\"id\":\"out\","
+                             "\"kind\":\"RETURN\",\"value\":7}",
+                             "[\"in\",\"s\"],[\"s\",\"out\"]"));
+    start("w", "{}");
+    assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    while (hd_runtime_deadline(rt) == 0) assert_int_equal(hd_runtime_pump(rt), HD_OK);
+    uint64_t centuries = UINT64_C(500) * 365 * 86400 * 1000000000;
+    assert_true(hd_runtime_deadline(rt) > centuries);
+    lab_env_advance_ms(env, UINT64_C(86400000) * 365);
+    assert_int_equal(hd_runtime_pump(rt), HD_OK);
+    assert_true(hd_runtime_deadline(rt) > centuries);
+}
+
 static const char waiting[] = "{\"id\":\"wait\",\"kind\":\"WAIT\",\"signal\":\"paid\",\"timeout\":"
                               "3600,\"into\":[\"name\",\"p\"]},"
                               "{\"id\":\"out\",\"kind\":\"RETURN\",\"value\":[\"name\",\"p\"]}";
@@ -619,6 +634,7 @@ int main(void) {
         TEST(only_the_named_classes_are_tried_again),
         TEST(a_handler_takes_an_exception_by_its_superclass),
         TEST(a_month_of_sleep_takes_no_time_here),
+        TEST(a_sleep_of_thousands_of_years_wakes_nobody_meanwhile),
         TEST(a_signal_wakes_the_wait_for_it),
         TEST(a_payload_that_cannot_be_used_is_a_TypeError),
         TEST(a_wait_that_is_over_raises_TimeoutError),

@@ -49,6 +49,13 @@ def test_a_month_takes_no_time(heddle_lab):
     assert time.monotonic() - began < 5 and heddle_lab.now - clock >= 30 * 86400
 
 
+def test_a_sleep_of_thousands_of_years_does_not_end(heddle_lab):
+    """As nanoseconds it needs more than 64 bits: the clock once went round and round."""
+    flow = Flow("slow", ["r"], [sleep("s", 1e11), give()])
+    with pytest.raises(RuntimeError, match="nothing can happen any more, and slow/.* .sleeping."):
+        heddle_lab.run(flow, 1)
+
+
 @heddle.workflow
 class Within(heddle.Workflow):
     """Its timeout is the only time that something waits for while commits have no verdict."""
