@@ -151,7 +151,7 @@ static void tell_line(runtime_object *self, hd_log_level level, const char *line
     PyErr_Fetch(&type, &e, &traceback);
     PyObject *answer =
         PyObject_CallFunction(self->st->log, "sN", levels[level], words_to_python(line));
-    if (!answer) PyErr_WriteUnraisable(self->st->log);
+    if (!answer) exception_print(self, self->st->log);
     Py_XDECREF(answer);
     PyErr_Restore(type, e, traceback);
 }

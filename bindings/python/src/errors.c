@@ -123,6 +123,17 @@ void interrupt_keep(runtime_object *self, PyObject *e) {
     if (!self->interrupt) self->interrupt = Py_NewRef(e);
 }
 
+void exception_print(runtime_object *self, PyObject *source) {
+    PyObject *e = exception_take();
+    if (exception_is_interrupt(e)) {
+        interrupt_keep(self, e);
+        Py_DECREF(e);
+        return;
+    }
+    exception_restore(e);
+    PyErr_WriteUnraisable(source);
+}
+
 static void tell_failed(runtime_object *self, const char *name, PyObject *e) {
     self->told = true;
     if (!is_set(self->failed)) {
@@ -131,18 +142,8 @@ static void tell_failed(runtime_object *self, const char *name, PyObject *e) {
         return;
     }
     PyObject *answer = PyObject_CallFunction(self->failed, "sO", name, e);
-    if (answer) {
-        Py_DECREF(answer);
-        return;
-    }
-    PyObject *raised = exception_take();
-    if (exception_is_interrupt(raised)) {
-        interrupt_keep(self, raised);
-        Py_DECREF(raised);
-        return;
-    }
-    exception_restore(raised);
-    PyErr_WriteUnraisable(self->failed);
+    if (!answer) exception_print(self, self->failed);
+    Py_XDECREF(answer);
 }
 
 static void fail_tx(hd_tx *tx, hd_status status, PyObject *e) {

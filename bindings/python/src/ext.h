@@ -154,6 +154,9 @@ void exception_restore(PyObject *e);
 bool exception_is_interrupt(PyObject *e);
 /* An interrupt is raised by the next driving call; the first one counts. */
 void interrupt_keep(runtime_object *self, PyObject *e);
+/* Takes the exception that is set, in a function whose caller cannot raise it: an interrupt is kept, anything else is
+ * printed. `source` is what has raised it. */
+void exception_print(runtime_object *self, PyObject *source);
 /* NULL, and the exception set, if an interrupt was kept; else None or the exception for the status. */
 PyObject *driven(runtime_object *self, hd_status status);
 bool raise_kept(runtime_object *self);

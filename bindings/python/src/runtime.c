@@ -73,7 +73,7 @@ void runtime_woken(runtime_object *self) {
     PyErr_Fetch(&type, &e, &traceback);
     PyObject *answer = PyObject_CallNoArgs(self->on_work);
     if (!answer) {
-        PyErr_WriteUnraisable(self->on_work);
+        exception_print(self, self->on_work);
         self->woken = false; /* the next call tries again: nothing else would wake the program */
     }
     Py_XDECREF(answer);

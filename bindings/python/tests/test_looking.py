@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import os
 import pydoc
 import stat
@@ -159,6 +160,33 @@ def test_lines_of_the_librarys_threads_go_to_logging(path):
     process = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, timeout=60,
                              env=dict(os.environ, PYTHONPATH=PACKAGE))
     assert "ERROR:heddle:" in process.stdout and "disk I/O error" in process.stdout and not process.stderr, process
+
+
+class Interrupts(logging.Handler):
+    def emit(self, record):
+        raise KeyboardInterrupt(record.getMessage())
+
+
+def test_ctrl_c_while_a_line_is_logged_is_raised_by_what_drives_the_store():
+    logger, handler = logging.getLogger("heddle"), Interrupts()
+    with heddle.open(strict=False) as store:
+        x, y, outside = (store.cell(f"main/{name}") for name in ("x", "y", "outside"))
+        x.set(1)
+
+        @store.computed(y)
+        def stray():
+            outside.set(x())
+            return x()
+
+        y.sink(lambda value: None)
+        logger.addHandler(handler)
+        try:
+            with pytest.raises(KeyboardInterrupt, match="stray"):
+                store.settle()
+        finally:
+            logger.removeHandler(handler)
+        store.settle()
+        assert outside() == 1
 
 
 # ---- Journals
