@@ -1,7 +1,8 @@
 /* chart_when.c -- the condition of a GUARD edge, as a person would write it.
  *
  * The IR has conditions as forms (docs/EXPRESSIONS.md). They are written as Python here: an operand that is an
- * operation has brackets around it, and what conditions seldom have, such as a comprehension, is "...". */
+ * operation has brackets around it, and what conditions seldom have, such as a comprehension, is "...". If the first
+ * condition of a BRANCH has a comment, a compiler has made steps of it, and the comment is what the source has. */
 #include "workflow/chart.h"
 
 #include <string.h>
@@ -145,8 +146,11 @@ static void put_classes(chart_text *t, hd_value names) {
 
 void chart_put_when(chart_text *t, hd_value node, uint32_t index) {
     hd_value clauses = hd_value_at(node, "clauses"), when = hd_value_at(node, "when");
+    hd_value comment = hd_value_at(node, "comment");
     if (hd_value_exists(clauses))
         put_classes(t, hd_value_at(hd_value_index(clauses, index), "classes"));
+    else if (index == 0 && hd_value_kind(comment) == HD_KIND_STRING)
+        chart_put(t, "%s", hd_value_as_text(comment, ""));
     else if (index < hd_value_count(when)) put_form(t, hd_value_index(when, index), 0);
     else chart_put(t, "else");
 }

@@ -87,13 +87,16 @@ static bool is_mutating(const char *method) {
     return false;
 }
 
-/* The variable of ["name", x], if the body does not assign it. NULL: another form. */
+/* A variable whose name begins with % is one that a compiler has made. */
+static const char *said(const char *name) { return *name == '%' ? "the result" : name; }
+
+/* The variable of ["name", x], in words, if the body does not assign it. NULL: another form. */
 static const char *outer_name(const looker *l, hd_value form) {
     const char *name = hd_value_as_text(hd_value_index(form, 1), "");
     if (!is_text(hd_value_index(form, 0), "name")) return NULL;
     for (uint32_t v = 0; v < l->f->names->names.count; v++)
         if (strcmp(l->f->names->names.items[v], name) == 0 && !l->changed[v])
-            return l->f->names->names.items[v];
+            return said(l->f->names->names.items[v]);
     return NULL;
 }
 

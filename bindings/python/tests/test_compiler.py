@@ -43,6 +43,16 @@ def test_loops_that_the_source_does_not_have_are_not_explained() -> None:
     assert "cancel runs" not in explained and explained.count("one iteration after the other") == 1
 
 
+def test_a_condition_that_takes_steps_is_shown_as_it_was_written() -> None:
+    body = ("if 1 and 2 < (\n        await echo(1)) or await echo(0):\n    return 1\n"
+            "while not await echo(1): pass\nreturn 2 if await echo(2) else [i for i in [1] if await echo(i)]")
+    flow = twin.module_of(twin.flow(body), heddle)["Flow"]
+    shown = [line.split("   ")[-1] for line in str(flow.explain()).splitlines() if " GUARD 0 " in line]
+    assert shown == ["1", "1 and 2 < ( await echo(1))", "1 and 2 < ( await echo(1)) or await echo(0)",
+                     "not await echo(1)", "await echo(2)", "await echo(i)"]
+    assert "%" not in str(flow.explain())
+
+
 def test_no_pure_method_of_a_built_in_type_is_forgotten() -> None:
     for cls in (str, bytes, int, float, list, tuple, dict, set):
         for name in dir(cls):

@@ -47,6 +47,18 @@ def _display_of(kind: str, forms: list[Form]) -> Form:
     return [kind, *(_grouped(forms) if kind == "dict" else forms)]
 
 
+def _beginning(node: ast.BoolOp, count: int) -> ast.expr:
+    """Its first operands."""
+    last = node.values[count - 1]
+    return ast.BoolOp(node.op, node.values[:count], lineno=node.lineno, col_offset=node.col_offset,
+                      end_lineno=last.end_lineno, end_col_offset=last.end_col_offset)
+
+
+def _has_temporary(form: Form) -> bool:
+    return isinstance(form, list) and (
+        form[:1] == ["name"] and form[1].startswith("%") or any(_has_temporary(part) for part in form))
+
+
 class Expressions:
     """Compiles expressions of one function into its graph."""
 
@@ -355,23 +367,27 @@ class Expressions:
         plain = [self.expr(value) for value in node.values[:first]]
         if plain:
             self.set_temp(result, plain[0] if len(plain) == 1 else [word, *plain], node)
-            over += self.skip(["name", result], word == "or", node)
+            over += self.skip(["name", result], word == "or", node, _beginning(node, first))
         for i, value in enumerate(node.values[first:], first):
             mark = self.mark()
             self.set_temp(result, self.expr(value), value)
             self.release(mark, value)
             if i + 1 < len(node.values):
-                over += self.skip(["name", result], word == "or", node)
+                over += self.skip(["name", result], word == "or", node, value)
         self.graph.give(over)
         return ["name", result]
 
-    def skip(self, test: Form, when: bool, at: ast.AST) -> list[Any]:
-        """Goes on where the value is not `when`; gives the ends of the other way."""
-        branch = self.graph.add("BRANCH", at, "if", when=[test])
+    def skip(self, test: Form, when: bool, at: ast.AST, source: Optional[ast.expr] = None) -> list[Any]:
+        """Goes on where the value is not `when`; gives the ends of the other way. `source`: what the test was made of."""
+        branch = self.graph.add("BRANCH", at, "if", when=[test], **self.condition(test, source))
         self.graph.behind(branch, "GUARD", 0 if when else 1)
         over = self.graph.take()
         self.graph.behind(branch, "GUARD", 1 if when else 0)
         return over
+
+    def condition(self, test: Form, source: Optional[ast.expr]) -> dict[str, str]:
+        """The comment of a BRANCH whose test takes steps, so that its form names a temporary: the test as it was written."""
+        return {"comment": self.source.text(source)} if source is not None and _has_temporary(test) else {}
 
     def _compare(self, node: ast.Compare) -> Form:
         names = [_COMPARE[type(op)] for op in node.ops]
@@ -400,7 +416,7 @@ class Expressions:
         if not (self.waits(node.body) or self.waits(node.orelse)):
             return ["if", *self.sequence([node.test, node.body, node.orelse])]
         result = self.temp()
-        over = self.skip(self.expr(node.test), False, node)
+        over = self.skip(self.expr(node.test), False, node, node.test)
         mark = self.mark()
         self.set_temp(result, self.expr(node.body), node)
         self.release(mark, node)
@@ -685,7 +701,7 @@ class Expressions:
         skipped: list[Any] = []
         mark = self.mark()
         for test in clause.ifs:
-            skipped += self.skip(self.expr(test), False, test)
+            skipped += self.skip(self.expr(test), False, test, test)
         self._loop(node, result, depth + 1, None)
         self.release(mark, node)
         self.graph.give(skipped)

@@ -41,7 +41,7 @@ class Patterns:
             if case.guard is not None:
                 mark = compiler.mark()
                 guard = compiler.expr(case.guard)
-                missed += compiler.skip(guard, False, case.guard)
+                missed += compiler.skip(guard, False, case.guard, case.guard)
                 compiler.release(mark, case.guard)
             compiler.way(case.body, f"{label}-{i}", node)
             over += graph.take()

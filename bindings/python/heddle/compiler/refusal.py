@@ -51,6 +51,14 @@ class Source:
         name = self.filename.rpartition("/")[2]
         return f"{name}:{number}:{self.column(number, getattr(node, 'col_offset', 0))}"
 
+    def text(self, node: ast.expr) -> str:
+        """What stands there, in one line."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        lines = [self.line(number).encode() for number in range(first, last + 1)]
+        lines[-1] = lines[-1][:node.end_col_offset]
+        lines[0] = lines[0][node.col_offset:]
+        return " ".join(b" ".join(lines).decode(errors="ignore").split())
+
     def refuse(self, node: ast.AST, reason: str, advice: str) -> NoReturn:
         number = getattr(node, "lineno", 1)
         end = getattr(node, "end_lineno", None) or number

@@ -291,7 +291,8 @@ class Statements(Several):
         while len(tests[-1].orelse) == 1 and isinstance(tests[-1].orelse[0], ast.If) and \
                 not self.waits(tests[-1].orelse[0].test):
             tests.append(tests[-1].orelse[0])
-        branch = self.graph.add("BRANCH", node, label, when=[self.expr(test.test) for test in tests])
+        when = [self.expr(test.test) for test in tests]
+        branch = self.graph.add("BRANCH", node, label, when=when, **self.condition(when[0], node.test))
         for i, test in enumerate(tests):
             self.graph.behind(branch, "GUARD", i)
             self.way(test.body, f"{label}-{i}", node)
@@ -307,7 +308,7 @@ class Statements(Several):
         self._spent = spent
 
     def _assert(self, node: ast.Assert) -> None:
-        over = self.skip(self.expr(node.test), True, node)
+        over = self.skip(self.expr(node.test), True, node, node.test)
         mark = self.mark()
         args = [] if node.msg is None else [self.expr(node.msg)]
         self.graph.add("RAISE", node, "assert", value=["new", "AssertionError", args])
@@ -453,7 +454,7 @@ class Statements(Several):
         if waits:
             mark = self.mark()
             test = self.keep(self.expr(node.test), node)
-            exits = self.skip(test, False, node)
+            exits = self.skip(test, False, node, node.test)
             self.release(mark, node)
         self.way(node.body, label, node)
         self._end_loop(node, loop, label, node.orelse, exits)
