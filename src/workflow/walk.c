@@ -261,20 +261,30 @@ static bool loop_begin(strand *s, ev over) {
 
 typedef enum turn { TURN_NEXT, TURN_OVER, TURN_RAISED } turn;
 
-/* What a loop over a dict, a set or a view of a dict has at this key. If the body has removed the key (and added
- * another one, since the size is the same), CPython might visit the new one: that is not imitated, but refused. */
-static ev element_at(world *w, ev source, ev key) {
-    const dict *d = source.kind == EV_VIEW ? source.view->of.dict : source.dict;
-    const dict_entry *e = dict_find(w, d, key);
-    if (!e && !raise_is_pending(w))
-        return raise_f(w, CLASS_Unsupported, "keys that a loop replaces by others while it runs");
-    return e ? view_item(w, source.kind == EV_VIEW ? source.view->what : VIEW_KEYS, e) : ev_fail();
+/* The nth entry of a loop over a dict, a set or a view of a dict. If the body has removed a key, it has added another
+ * one, or the same one again: the size is the same. CPython might visit that, or raise an exception, depending on when
+ * it last rebuilt the dict: that is refused. A key that was added again stands behind the next one. */
+static const dict_entry *entry_at(world *w, const loop_state *l, uint64_t n) {
+    const dict *d = l->source.kind == EV_VIEW ? l->source.view->of.dict : l->source.dict;
+    const ev *keys = l->over.list->items;
+    const dict_entry *e = dict_find(w, d, keys[n]);
+    const dict_entry *before = n ? dict_find(w, d, keys[n - 1]) : NULL;
+    if (e && (!n || (before && before < e))) return e;
+    if (!raise_is_pending(w))
+        (void)raise_f(w, CLASS_Unsupported, "keys that a loop replaces by others while it runs");
+    return NULL;
 }
 
-/* If a key is gone at the end, the body has replaced it by another one, which CPython might have visited. */
+static ev element_at(world *w, const loop_state *l, uint64_t n) {
+    const dict_entry *e = entry_at(w, l, n);
+    view_what what = l->source.kind == EV_VIEW ? l->source.view->what : VIEW_KEYS;
+    return e ? view_item(w, what, e) : ev_fail();
+}
+
+/* The keys are looked at once more: the body may have replaced one after it was visited. */
 static turn end_of_loop(world *w, const loop_state *l) {
     for (uint32_t i = 0; l->source.kind != EV_UNBOUND && i < l->over.list->count; i++)
-        if (ev_failed(element_at(w, l->source, l->over.list->items[i]))) return TURN_RAISED;
+        if (!entry_at(w, l, i)) return TURN_RAISED;
     return TURN_OVER;
 }
 
@@ -288,7 +298,7 @@ static turn loop_element(world *w, const loop_state *l, ev *out) {
     }
     if ((int64_t)l->visit >= ev_length(w, l->over)) return end_of_loop(w, l);
     *out = sequence_at(w, l->over, l->visit);
-    if (l->source.kind != EV_UNBOUND) *out = element_at(w, l->source, *out);
+    if (l->source.kind != EV_UNBOUND) *out = element_at(w, l, l->visit);
     return ev_failed(*out) ? TURN_RAISED : TURN_NEXT;
 }
 
