@@ -10,6 +10,7 @@ import decimal
 import enum
 import gc
 import os
+import sys
 import threading
 import time
 import traceback
@@ -621,6 +622,53 @@ def test_ctrl_c_in_an_action_ends_the_program_and_the_step_runs_again(path):
             return await store.options(key="k").run(call(act), 5)
 
     with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert asyncio.run(main()) == 5 and len(calls) == 2
+
+
+@heddle.action(name="leave in a thread")
+def leave(code: int) -> None:
+    sys.exit(code)
+
+
+@heddle.workflow
+class Leaves(heddle.Workflow):
+    async def run(self, code: int) -> int:
+        try:
+            await leave(code)
+        except SystemExit as left:
+            if left.code == 3:
+                raise
+        return 0
+
+
+def test_sys_exit_in_a_thread_is_what_the_call_raises_as_with_to_thread():
+    """No signal handler runs in a thread, so it is the action's own."""
+    async def main(code):
+        async with heddle.open() as store:
+            return await store.run(Leaves, code)
+
+    assert asyncio.run(main(1)) == 0
+    with pytest.raises(SystemExit) as left:
+        asyncio.run(main(3))
+    assert left.value.code == 3
+
+
+def test_sys_exit_in_an_async_action_ends_the_program_and_the_step_runs_again(path):
+    """A signal handler that calls sys.exit raises it in whatever code of the loop's thread runs."""
+    calls = []
+
+    async def act(x):
+        calls.append(1)
+        if len(calls) == 1:
+            sys.exit(4)
+        return x
+
+    async def main():
+        async with heddle.open(path) as store:
+            return await store.options(key="k").run(call(act), 5)
+
+    with pytest.raises(SystemExit):
         asyncio.run(main())
     assert asyncio.run(main()) == 5 and len(calls) == 2
 
