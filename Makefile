@@ -387,7 +387,7 @@ define HELP
   make check-layers         includes and calls keep to the architecture
   make check-citations      numbers that are cited are in docs/spec and docs/DECISIONS
   make lines                how many lines each layer has
-  make bench-readme         README's table, from what make bench wrote
+  make bench-readme         tables of README and docs/FIGURES.md, from what make bench wrote
   make python               the Python package, in place: PYTHONPATH=bindings/python
   make python-wheel         the same as a wheel, in build/wheel
   make python-test [T=x]    the tests of the Python package
