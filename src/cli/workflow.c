@@ -238,6 +238,10 @@ const char *span_text(uint64_t ms, char out[SPAN_TEXT]) {
     return out;
 }
 
+const char *status_verb(const char *status) {
+    return strcmp(status, "failed") && strcmp(status, "stalled") ? "is" : "has";
+}
+
 void print_status(const cli *c, FILE *to, const char *status, bool coloured) {
     colour which = strcmp(status, "done") == 0      ? COLOUR_GREEN
                    : strcmp(status, "failed") == 0  ? COLOUR_RED

@@ -68,6 +68,8 @@ uint64_t wall_ms(void);
 
 /* The status of an instance, in its colour. */
 void print_status(const cli *c, FILE *to, const char *status, bool coloured);
+/* The word in front of it in a sentence: "has" (failed, stalled), else "is". */
+const char *status_verb(const char *status);
 
 /* Whether a program runs the workflows of the space, as their lease tells; *pid: the one that has, or had, the lease;
  * 0: none. */

@@ -52,7 +52,8 @@ static int print_result(flow *f, const char *id, hd_value doc) {
     }
     if (strcmp(status, "done") == 0) return CLI_OK;
     if (f->s.c->json) return CLI_CONFLICT;
-    return cli_fail(f->s.c, CLI_CONFLICT, NULL, "%s is %s%s", id, status, flow_error_text(f, doc));
+    return cli_fail(f->s.c, CLI_CONFLICT, NULL, "%s %s %s%s", id, status_verb(status), status,
+                    flow_error_text(f, doc));
 }
 
 static int out_of_time(const waiting *w, const char *id) {

@@ -40,9 +40,10 @@ static int control(cli *c, int (*change)(flow *f), const char *done, const char 
     hd_value doc;
     int failed = flow_open_engine(c, &f, STORE_WRITE);
     if (!failed) failed = flow_instance(&f, c->operands[1], &doc);
+    const char *status = failed ? "" : flow_text(doc, "status");
     if (!failed && flow_is_over(doc))
-        failed =
-            cli_fail(c, CLI_CONFLICT, NULL, "%s is over: it is %s", f.id, flow_text(doc, "status"));
+        failed = cli_fail(c, CLI_CONFLICT, NULL, "%s is over: it %s %s", f.id, status_verb(status),
+                          status);
     if (!failed) failed = change(&f);
     if (!failed) failed = flow_sync(&f, f.id);
     if (!failed) print_done(&f, flow_is_ending(doc) ? ending : done);

@@ -330,6 +330,14 @@ bool tree_look(tree *t, hd_value document) {
     return good;
 }
 
+/* The row of the innermost loop around a row; NULL: there is none. */
+static tree_row *loop_of(const tree *t, const tree_row *r) {
+    const plan_node *nodes = t->o.p->functions[r->function].nodes;
+    for (size_t i = 0; i < t->count && r->n->loop != PLAN_NONE; i++)
+        if (t->rows[i].n == &nodes[r->n->loop]) return &t->rows[i];
+    return NULL;
+}
+
 /* An entry has the node's id, and not its function: if rows of several functions have that id, it tells nothing. */
 static tree_row *row_called(tree *t, const char *node) {
     tree_row *found = NULL;
@@ -341,13 +349,26 @@ static tree_row *row_called(tree *t, const char *node) {
     return found;
 }
 
+static bool is_in_loop(const tree *t, const tree_row *r, const tree_row *loop) {
+    while (r && r != loop) r = loop_of(t, r);
+    return r != NULL;
+}
+
+/* An instance that is over has left its loops: each behind its last step, unless that has raised or the instance has
+ * ended there. */
+static void note_loops_around(tree *t, const tree_row *r, bool done, const tree_row *failed) {
+    for (tree_row *loop = loop_of(t, r); loop; loop = loop_of(t, loop))
+        loop->past = done && !is_in_loop(t, failed, loop);
+}
+
 void tree_hear(tree *t, hd_value document, hd_value entry) {
     const char *failed = flow_text(hd_value_at(document, "failed_at"), "node");
     const char *what = flow_text(entry, "what");
     bool done = strcmp(what, "done") == 0, raised = strcmp(what, "raise") == 0;
     tree_row *r = done || raised ? row_called(t, flow_text(entry, "node")) : NULL;
-    if (!r || strcmp(failed, r->n->id) == 0)
-        return; /* branches beside the one that failed may be done */
+    if (!r) return;
+    note_loops_around(t, r, done, row_called(t, failed));
+    if (strcmp(failed, r->n->id) == 0) return; /* branches beside the one that failed may be done */
     r->past = done;
     r->raised = raised;
 }
@@ -379,7 +400,9 @@ static const char *row_state(const tree *t, const tree_row *r) {
     if (r->raised) return "failed";
     if (r->past || r->ended) return "done";
     if (r->passed) return "passed";
-    return t->over || r->function || r->n->loop != PLAN_NONE || !r->comes ? "-" : "to come";
+    const tree_row *loop = loop_of(t, r);
+    bool may_come = !t->over && !r->function && r->comes;
+    return may_come && (!loop || !strcmp(row_state(t, loop), "to come")) ? "to come" : "-";
 }
 
 static colour row_colour(const tree_row *r, const char *state) {

@@ -319,7 +319,8 @@ static bool print_room(hd_value step) {
     if (hd_value_exists(limit)) {
         print_taken("waits for a free place of the limit ", flow_text(limit, "key"), limit);
     } else if (queued && hd_value_as_bool(hd_value_at(queue, "paused"), false)) {
-        print_named("waits in a queue that is paused: ", flow_text(queue, "name"));
+        print_named("waits in queue ", flow_text(queue, "name"));
+        fputs(", which is paused,", stdout);
     } else if (queued && most && flow_number(queue, "running") >= most) {
         print_taken("waits for a free place in queue ", flow_text(queue, "name"), queue);
     } else if (*flow_text(step, "cell") && !lacks_worker) {
@@ -352,21 +353,47 @@ static void print_what(hd_value step) {
     if (attempt > 1) printf(", attempt %" PRIu64, attempt);
 }
 
-static const char *advice_on(const char *state, const char *action) {
+static const char *shell_word(const question *q, const char *word) {
+    char out[SHOWN_SIZE];
+    return hd_value_as_text(hd_string(q->f.s.pool, shown_word(word, out)), "");
+}
+
+/* "heddle workflow signal shop.db ...": a command on the question's store. */
+static const char *command_text(const question *q, const char *verb, const char *operands) {
+    bool in_main = strcmp(q->f.space, "main") == 0;
+    hd_value words =
+        hd_string_f(q->f.s.pool, "heddle workflow %s %s %s%s%s", verb, shell_word(q, q->f.s.file),
+                    operands, in_main ? "" : " --space ", in_main ? "" : shell_word(q, q->f.space));
+    return hd_value_as_text(words, "");
+}
+
+/* What to do about a step, as a text of the pool; NULL: nothing. */
+static const char *advice_on(const question *q, hd_value step) {
+    const char *state = flow_text(step, "state"), *action = flow_text(step, "action");
+    const char *id = shell_word(q, q->f.id);
+    hd_value queue = hd_value_at(step, "queue");
     if (strcmp(state, "no worker") == 0 && strncmp(action, "heddle.", 7) == 0)
         return "The program that runs the workflows must call hd_workflow_join.";
     if (strcmp(state, "no worker") == 0)
         return "Register the action, or start a worker for it (heddle workflow worker).";
-    if (strcmp(state, "waiting") == 0) return "heddle workflow signal gives it one.";
     if (strcmp(state, "limited") == 0) return "It begins when a step with the same key has ended.";
-    if (strcmp(state, "paused") == 0) return "heddle workflow resume lets it go on.";
-    return NULL;
+    if (strcmp(state, "paused") == 0) return command_text(q, "resume", id);
+    hd_value operands = { 0 };
+    if (strcmp(state, "waiting") == 0) {
+        const char *signal = shell_word(q, flow_text(step, "signal"));
+        operands = hd_string_f(q->f.s.pool, "%s %s JSON", id, signal);
+        return command_text(q, "signal", hd_value_as_text(operands, ""));
+    }
+    if (strcmp(state, "queued") || !hd_value_as_bool(hd_value_at(queue, "paused"), false))
+        return NULL;
+    operands = hd_string_f(q->f.s.pool, "resume %s", shell_word(q, flow_text(queue, "name")));
+    return command_text(q, "queues", hd_value_as_text(operands, ""));
 }
 
-static void print_step(question *q, hd_value step) {
+/* `alone`: it is the only step that is printed. */
+static void print_step(question *q, hd_value step, bool alone) {
     const cli *c = q->f.s.c;
-    const char *state = flow_text(step, "state"),
-               *advice = advice_on(state, flow_text(step, "action"));
+    const char *advice = alone ? advice_on(q, step) : NULL;
     printf("  %s", out_colour(c, COLOUR_BOLD));
     print_name(c, flow_text(step, "node"), NODE_WIDTH, 2);
     printf("%s ", out_colour(c, COLOUR_NONE));
@@ -379,8 +406,10 @@ static void print_step(question *q, hd_value step) {
         print_one_line(stdout, flow_text(step, "why"));
         putchar('\n');
     }
-    if (advice && q->node)
-        printf("  %s%s%s\n", out_colour(c, COLOUR_DIM), advice, out_colour(c, COLOUR_NONE));
+    if (!advice) return;
+    printf("  %s", out_colour(c, COLOUR_DIM));
+    print_plain(stdout, advice);
+    printf("%s\n", out_colour(c, COLOUR_NONE));
 }
 
 static void print_head(question *q) {
@@ -392,7 +421,7 @@ static void print_head(question *q) {
     uint64_t at = flow_number(doc, flow_is_over(doc) ? "finished" : "started");
     printf("%s", out_colour(c, COLOUR_BOLD));
     print_plain(stdout, q->f.id);
-    printf("%s is ", out_colour(c, COLOUR_NONE));
+    printf("%s %s ", out_colour(c, COLOUR_NONE), status_verb(status));
     print_status(c, stdout, status, true);
     if (at) printf(", %s %s", flow_is_over(doc) ? "since" : "started", when_text(at, when));
     print_one_line(stdout, flow_error_text(&q->f, doc));
@@ -421,8 +450,10 @@ static bool stands_at(hd_value state, const char *node) {
 }
 
 static void print_steps(question *q, hd_value state) {
-    for (hd_iter it = hd_iter_of(hd_value_at(state, "steps")); hd_iter_next(&it);)
-        if (!q->node || is_at(it.value, q->node)) print_step(q, it.value);
+    hd_value steps = hd_value_at(state, "steps");
+    bool alone = q->node || hd_value_count(steps) == 1;
+    for (hd_iter it = hd_iter_of(steps); hd_iter_next(&it);)
+        if (!q->node || is_at(it.value, q->node)) print_step(q, it.value, alone);
     if (!q->node && hd_value_exists(hd_value_at(state, "more")))
         printf("  and %" PRIu64 " steps more\n", flow_number(state, "more"));
 }

@@ -131,8 +131,18 @@ check "cancel: the instance is ending" gives 0 "left/k is ending already: what i
 check "rerun: the instance is ending" fails 3 "It is ending: what it still does is cleaning up" workflow rerun p.db left/k
 check "rm: the instance is ending" fails 3 "It is ending: what it still does is cleaning up" workflow rm p.db left/k
 flow signal p.db left/k clean >/dev/null
-check "it is over when that is done" fails 3 "left/k is failed: ValueError: x" workflow await p.db left/k --timeout 20 --quiet
+check "it is over when that is done" fails 3 "left/k has failed: ValueError: x" workflow await p.db left/k --timeout 20 --quiet
 check "show: nor does it say so then" holds says "^  -  *echo #never" show p.db left/k
+flow register p.db "$irs/undo.json" >/dev/null
+flow start p.db undo --key k >/dev/null
+until_true says "waits  *go #wait" show p.db undo/k
+check "show: a loop that may come" holds says "^  to come  *each" show p.db undo/k
+check "show: and what stands in it" holds says "^  to come  *echo #back" show p.db undo/k
+check "why-not: one step, and the command for it" holds sh -c '"$0" why-not p.db undo/k | grep -qx "  heddle workflow signal p.db undo/k go JSON"' "$heddle"
+flow signal p.db undo/k go >/dev/null
+flow await p.db undo/k --timeout 20 >/dev/null 2>&1
+check "show: a loop that is over, as the journal tells" holds says "^  done  *each" show p.db undo/k
+check "show: what was done in it" holds says "^  done  *echo #back" show p.db undo/k
 kill -9 "$pid"; wait "$pid" 2>/dev/null
 check "show: nobody runs it" holds until_true says "no program runs it (process $pid has ended)" show p.db passed/k
 check "workflow why: the same" holds until_true says "no program runs it (process $pid has ended)" why p.db passed/k
@@ -149,7 +159,7 @@ check_file "why-not of a cell without a program says who could tell" fails 8 "no
 flow start w.db fails --key f >/dev/null
 flow start w.db approval --key a >/dev/null
 start_flow_shop w.db
-check "a failed instance has its exception and a status of its own" fails 3 "fails/f is failed: ValueError: it does not work" workflow await w.db fails/f --timeout 20 --quiet
+check "a failed instance has its exception and a status of its own" fails 3 "fails/f has failed: ValueError: it does not work" workflow await w.db fails/f --timeout 20 --quiet
 check "--json has it on stdout" holds sh -c '"$0" workflow await w.db fails/f --json | grep -q "\"status\":\"failed\""' "$heddle"
 check "and where it failed" holds says "error  *ValueError: it does not work, at try" show w.db fails/f
 words=$(python3 -c 'print("many words " * 25 + "end")')
@@ -157,7 +167,7 @@ sed "s/\"fails\"/\"wordy\"/; s/\"args\": \[\]/\"args\": [\"$words\"]/" "$irs/fai
 flow register w.db wordy.json >/dev/null
 flow start w.db wordy --key w --await >/dev/null 2>&1
 check "show: a long error is whole" holds says "error  *ValueError: $words, at try" show w.db wordy/w
-check "why-not: the same" holds says "is failed.*: ValueError: $words, at try" why-not w.db wordy/w
+check "why-not: the same" holds says "has failed.*: ValueError: $words, at try" why-not w.db wordy/w
 check "show: the step that failed" holds says "^  failed  *fail #try" show w.db fails/f
 check "show: what is done, of one that is over" holds says "^  done  *fetch_items" show w.db data_pipeline/one
 check_file "start of nothing makes no store" fails 2 "there is no file new.db" workflow start new.db steps
@@ -238,7 +248,7 @@ printf '%s' '{"heddle": 1, "name": "lines", "journal": "steps", "functions": [{"
 flow register w.db lines.json >/dev/null
 flow start w.db lines --key l >/dev/null
 flow signal w.db lines/l go >/dev/null
-check "an error of two lines is told in one" fails 3 "lines/l is failed: ValueError: one two" workflow await w.db lines/l --timeout 20 --quiet
+check "an error of two lines is told in one" fails 3 "lines/l has failed: ValueError: one two" workflow await w.db lines/l --timeout 20 --quiet
 check "show has it in one, too" holds says "error  *ValueError: one two, at out" show w.db lines/l
 check "journal: the name of a signal" holds says " signal   go\$" journal w.db lines/l
 check "journal --json: the name of a signal" holds says '"signal":"go","what":"signal"' journal w.db lines/l --json
@@ -272,7 +282,7 @@ check "why-not: it waits for its child" holds until_true why_not "rest  *waits f
 check "show: the same" holds says "^  waits  *nap #rest" show w.db keeper/k
 check "why-not of a step that it does not stand at" fails 2 "does not stand at" why-not w.db orphan/o#end
 check "why-not --json" holds sh -c '"$0" why-not w.db orphan/o --json | grep -q "\"state\":\"no worker\""' "$heddle"
-check "why: the status" holds sh -c '"$0" why w.db fails/f | grep -q "fails/f is failed, since .*ValueError: it does not work"' "$heddle"
+check "why: the status" holds sh -c '"$0" why w.db fails/f | grep -q "fails/f has failed, since .*ValueError: it does not work"' "$heddle"
 flow register w.db "$irs/nested.json" >/dev/null
 flow start w.db nested --key n >/dev/null
 check "why-not: of two fan-outs of one node" holds until_true why_not "inner  *waits for 1 of 1 arrivals at barrier items" nested/n
@@ -296,7 +306,8 @@ flow cancel w.db nested/n >/dev/null
 check "a queue is paused before anything waits in it" gives 0 "mail  any number of steps at once, paused" workflow queues w.db pause mail
 flow register w.db "$irs/lined.json" >/dev/null
 flow start w.db lined --key l >/dev/null
-check "why-not: its queue is paused" holds until_true why_not "do  *waits in a queue that is paused: mail since" lined/l
+check "why-not: its queue is paused" holds until_true why_not "do  *waits in queue mail, which is paused, since" lined/l
+check "why-not: and how it goes on" holds until_true why_not "^  heddle workflow queues w.db resume mail" lined/l
 check "it begins when the queue goes on" gives 0 "mail  any number of steps at once" workflow queues w.db resume mail
 check "and ends" holds sh -c '"$0" workflow await w.db lined/l --timeout 20 --quiet' "$heddle"
 check "why-not of instances fits 80 columns" holds sh -c '"$0" why-not w.db orphan/o >wide && ! grep -E ".{81}" wide' "$heddle"
@@ -366,7 +377,7 @@ for garbage in (b"GET / HTTP/1.0\r\n\r\n", b"\0\0\0\2{}", b"\xff" * 1000, b""):
     check "another comes" holds start_worker $sockets
     check "the seed's example with a worker in Python" gives 0 270 workflow await v.db data_pipeline/p --timeout 30 --quiet
     check "a loop of twenty steps" gives 0 190 workflow await v.db steps/s --timeout 30 --quiet
-    check "its exception crosses" fails 3 "cries/c is failed: KeyError: .*it hurts" workflow await v.db cries/c --timeout 30 --quiet
+    check "its exception crosses" fails 3 "cries/c has failed: KeyError: .*it hurts" workflow await v.db cries/c --timeout 30 --quiet
     kill "$worker"; wait "$worker" 2>/dev/null
     kill "$pid"; wait "$pid" 2>/dev/null
 fi
@@ -435,7 +446,7 @@ kill "$worker"; wait "$worker" 2>/dev/null
 flow register r.db double.json >/dev/null
 flow start r.db double '{"n": 5}' --key a >/dev/null
 start_exec r.db double --exec 'test -e ready.flag && echo 10'
-check "it fails the first time" fails 3 "is failed" workflow await r.db double/a --timeout 20 --quiet
+check "it fails the first time" fails 3 "has failed" workflow await r.db double/a --timeout 20 --quiet
 touch ready.flag
 check "rerun: a node that the workflow does not have" fails 4 "no node" workflow rerun r.db double/a nothing
 check "rerun: from the node that failed" gives 0 "double/a runs again" workflow rerun r.db double/a do
