@@ -520,6 +520,11 @@ const char *name_from(PyObject *text) {
     return NULL;
 }
 
+const char *text_of(PyObject *text) {
+    const char *chars = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    return chars ? chars : "";
+}
+
 hd_value from_python(runtime_object *self, hd_pool *pool, PyObject *from, form how) {
     writer w = { self, pool, how, NULL };
     (void)pool_enter(self);

@@ -262,10 +262,7 @@ static PyObject *engine_state(PyObject *object, PyObject *id) {
 }
 
 static bool list_one(const hd_workflow_entry *entry, void *ctx) {
-    PyObject *row = Py_BuildValue("(ss)", entry->id, entry->status);
-    bool good = row && !PyList_Append(ctx, row);
-    Py_XDECREF(row);
-    return good;
+    return list_add(ctx, Py_BuildValue("(ss)", entry->id, entry->status));
 }
 
 static PyObject *engine_list(PyObject *object, PyObject *args, PyObject *kw) {
@@ -280,11 +277,7 @@ static PyObject *engine_list(PyObject *object, PyObject *args, PyObject *kw) {
     filter.limit = limit;
     PyObject *out = PyList_New(0);
     hd_status status = out ? hd_workflow_list(self->engine, &filter, list_one, out) : HD_OK;
-    if (out && (status || PyErr_Occurred())) {
-        Py_CLEAR(out);
-        raise_status(self->owner, status, NULL);
-    }
-    return out;
+    return list_done(self->owner, out, status);
 }
 
 typedef struct entries {
@@ -294,10 +287,7 @@ typedef struct entries {
 
 static bool note_entry(hd_value entry, void *ctx) {
     entries *all = ctx;
-    PyObject *row = to_python(all->owner, entry, PLAIN);
-    bool good = row && !PyList_Append(all->list, row);
-    Py_XDECREF(row);
-    return good;
+    return list_add(all->list, to_python(all->owner, entry, PLAIN));
 }
 
 static PyObject *engine_journal(PyObject *object, PyObject *id) {
@@ -307,11 +297,7 @@ static PyObject *engine_journal(PyObject *object, PyObject *id) {
     entries all = { self->owner, PyList_New(0) };
     hd_status status =
         all.list ? hd_workflow_journal(self->engine, chars, note_entry, &all) : HD_OK;
-    if (all.list && (status || PyErr_Occurred())) {
-        Py_CLEAR(all.list);
-        raise_status(self->owner, status, NULL);
-    }
-    return all.list;
+    return list_done(self->owner, all.list, status);
 }
 
 static PyObject *engine_stats(PyObject *object, PyObject *unused) {

@@ -90,6 +90,18 @@ PyObject *none_or_raise(runtime_object *self, hd_status status) {
     return status ? raise_status(self, status, NULL) : Py_NewRef(Py_None);
 }
 
+bool list_add(PyObject *list, PyObject *made) {
+    bool good = made && !PyList_Append(list, made);
+    Py_XDECREF(made);
+    return good;
+}
+
+PyObject *list_done(runtime_object *self, PyObject *list, hd_status status) {
+    if (list && !status && !PyErr_Occurred()) return list;
+    Py_XDECREF(list);
+    return raise_status(self, status, NULL);
+}
+
 /* ---- an exception of a callback as a status */
 
 static hd_status code_of(module_state *st, PyObject *e) {

@@ -5,11 +5,6 @@
 
 /* ---- Handlers ---------------------------------------------------------------------------- */
 
-static const char *text_of(PyObject *o) {
-    const char *chars = o ? PyUnicode_AsUTF8AndSize(o, NULL) : NULL;
-    return chars ? chars : "";
-}
-
 /* fn(payload, id, seconds, attempt, posted, missed); what it returns is the receipt. */
 static PyObject *call_handler(callback *c, hd_tx *tx, const hd_event *event) {
     runtime_object *self = c->owner;

@@ -142,6 +142,11 @@ PyObject *raise_status(runtime_object *self, hd_status status, const hd_error *e
 PyObject *raise_error(module_state *st, hd_status status, const hd_error *error);
 /* None, or the exception for a status other than HD_OK, with the runtime's message. */
 PyObject *none_or_raise(runtime_object *self, hd_status status);
+/* Appends what was made for a list, and takes the reference. False: `made` is NULL, or there is no memory. */
+bool list_add(PyObject *list, PyObject *made);
+/* The list that the functions given to a call have filled, if the call and all of them have worked; else NULL. Takes
+ * the reference; `list` may be NULL. */
+PyObject *list_done(runtime_object *self, PyObject *list, hd_status status);
 /* The status for the exception that is set, which is fetched: an error of ours keeps its own. A message goes to `tx`
  * if there is one; interrupts are kept for the driving call; everything else is told to runtime.failed. */
 hd_status status_of_exception(runtime_object *self, hd_tx *tx, const char *name);
@@ -192,6 +197,8 @@ void object_free(PyObject *object);
 /* The characters of a name for the library, where it ends at its first NUL. A text that has one is a ValueError, since
  * it would be another name. NULL: exception set. */
 const char *name_from(PyObject *text);
+/* The characters of a text, for messages; "" for NULL. */
+const char *text_of(PyObject *text);
 
 /* A cell of this class, Cell or a subclass; no cell: the exception that says why. */
 PyObject *cell_wrap(runtime_object *owner, PyTypeObject *type, hd_cell cell);

@@ -19,30 +19,18 @@ typedef struct collector {
     PyObject *list;
 } collector;
 
-static bool collect(collector *c, PyObject *row) {
-    bool good = row && !PyList_Append(c->list, row);
-    Py_XDECREF(row);
-    return good;
-}
-
-static PyObject *collected(collector *c, hd_status status) {
-    if (!status && !PyErr_Occurred()) return c->list;
-    Py_DECREF(c->list);
-    return raise_status(c->self, status, NULL);
-}
-
 static bool add_node(const hd_node_info *i, void *ctx) {
     static const char *const states[] = { "never ran", "clean", "invalid" };
     collector *c = ctx;
-    return collect(
-        c, Py_BuildValue("{s:K,s:s,s:O,s:O,s:O,s:s,s:N,s:K,s:K,s:s,s:s,s:I}", "node",
-                         number_of(i->node), "name", i->name, "effect",
-                         i->effect ? Py_True : Py_False, "live", i->live ? Py_True : Py_False,
-                         "suspended", i->suspended ? Py_True : Py_False, "status",
-                         states[i->status], "output", cell_text(c->self->rt, i->output), "runs",
-                         (unsigned long long)i->runs, "failures", (unsigned long long)i->failures,
-                         "why_not", hd_why_not_text(i->why_not), "why_live",
-                         hd_why_live_text(i->why_live), "reads", i->reads));
+    return list_add(
+        c->list,
+        Py_BuildValue(
+            "{s:K,s:s,s:O,s:O,s:O,s:s,s:N,s:K,s:K,s:s,s:s,s:I}", "node", number_of(i->node), "name",
+            i->name, "effect", i->effect ? Py_True : Py_False, "live", i->live ? Py_True : Py_False,
+            "suspended", i->suspended ? Py_True : Py_False, "status", states[i->status], "output",
+            cell_text(c->self->rt, i->output), "runs", (unsigned long long)i->runs, "failures",
+            (unsigned long long)i->failures, "why_not", hd_why_not_text(i->why_not), "why_live",
+            hd_why_live_text(i->why_live), "reads", i->reads));
 }
 
 PyObject *runtime_nodes(PyObject *object, PyObject *unused) {
@@ -52,19 +40,20 @@ PyObject *runtime_nodes(PyObject *object, PyObject *unused) {
     collector c = { self, PyList_New(0) };
     if (!c.list) return NULL;
     hd_runtime_nodes(self->rt, add_node, &c);
-    return collected(&c, HD_OK);
+    return list_done(self, c.list, HD_OK);
 }
 
 static bool add_cause(const hd_cause *cause, void *ctx) {
     static const char *const origins[] = { "program", "node", "another program", "load", "revert" };
     collector *c = ctx;
-    return collect(c, Py_BuildValue("{s:I,s:N,s:z,s:z,s:s,s:s,s:K,s:K,s:O,s:O}", "depth",
-                                    cause->depth, "cell", cell_text(c->self->rt, cause->cell),
-                                    "before", cause->before, "after", cause->after, "origin",
-                                    origins[cause->origin], "writer", cause->writer_name, "node",
-                                    number_of(cause->node), "writer_node", number_of(cause->writer),
-                                    "pending", cause->pending ? Py_True : Py_False, "repeated",
-                                    cause->repeated ? Py_True : Py_False));
+    return list_add(c->list,
+                    Py_BuildValue("{s:I,s:N,s:z,s:z,s:s,s:s,s:K,s:K,s:O,s:O}", "depth",
+                                  cause->depth, "cell", cell_text(c->self->rt, cause->cell),
+                                  "before", cause->before, "after", cause->after, "origin",
+                                  origins[cause->origin], "writer", cause->writer_name, "node",
+                                  number_of(cause->node), "writer_node", number_of(cause->writer),
+                                  "pending", cause->pending ? Py_True : Py_False, "repeated",
+                                  cause->repeated ? Py_True : Py_False));
 }
 
 PyObject *runtime_why(PyObject *object, PyObject *handle) {
@@ -72,7 +61,7 @@ PyObject *runtime_why(PyObject *object, PyObject *handle) {
     hd_node node;
     if (!runtime_usable(self) || !node_from(handle, &node)) return NULL;
     collector c = { self, PyList_New(0) };
-    return c.list ? collected(&c, hd_node_why(self->rt, node, add_cause, &c)) : NULL;
+    return c.list ? list_done(self, c.list, hd_node_why(self->rt, node, add_cause, &c)) : NULL;
 }
 
 /* (a word, a sentence) */

@@ -186,9 +186,7 @@ static Py_ssize_t take_frames(lone *l, const char *bytes, Py_ssize_t length, PyO
         size_t size = frame_length(bytes + at);
         if ((size_t)(length - at - FRAME_HEAD) < size) break;
         PyObject *message = parsed(l, bytes + at + FRAME_HEAD, size);
-        bool good = message && !PyList_Append(list, message);
-        Py_XDECREF(message);
-        if (!good) return -1;
+        if (!list_add(list, message)) return -1;
         at += FRAME_HEAD + (Py_ssize_t)size;
     }
     return at;

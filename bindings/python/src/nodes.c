@@ -18,13 +18,6 @@ bool node_from(PyObject *from, hd_node *out) {
 
 /* ---- Running ----------------------------------------------------------------------------- */
 
-static const char *text_of(PyObject *name) {
-    const char *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    return text ? text : "";
-}
-
-static const char *name_of(const callback *c) { return text_of(c->name); }
-
 /* Writes what a computation has returned to its output. `dump` is of the output's cell. */
 static hd_status put_result(runtime_object *self, hd_tx *tx, hd_cell output, PyObject *dump,
                             PyObject *result) {
@@ -41,11 +34,11 @@ static hd_status run_node(hd_tx *tx, void *ctx) {
     callback *c = ctx;
     runtime_object *self = c->owner;
     PyObject *result = call_in(self, tx, c->fn);
-    if (!result) return status_of_exception(self, tx, name_of(c));
+    if (!result) return status_of_exception(self, tx, text_of(c->name));
     hd_status status = HD_OK;
     if (c->cell.id) status = put_result(self, tx, c->cell, c->extra, result);
     Py_DECREF(result);
-    return PyErr_Occurred() ? status_of_exception(self, tx, name_of(c)) : status;
+    return PyErr_Occurred() ? status_of_exception(self, tx, text_of(c->name)) : status;
 }
 
 /* ---- Suspended runs ---------------------------------------------------------------------- */
@@ -91,7 +84,7 @@ static hd_status run_suspended(hd_tx *tx, void *ctx) {
     PyObject *answer = object ? PyObject_CallFunctionObjArgs(c->fn, object, NULL) : NULL;
     if (!answer && object) (void)run_take((run_object *)object);
     Py_XDECREF(object);
-    if (!answer) return status_of_exception(self, tx, name_of(c));
+    if (!answer) return status_of_exception(self, tx, text_of(c->name));
     Py_DECREF(answer);
     return HD_PENDING;
 }
@@ -120,10 +113,9 @@ static PyObject *run_finish(PyObject *object, PyObject *result) {
     if (!runtime_usable(owner)) return NULL;
     if (!self->run) Py_RETURN_NONE;
     hd_tx *tx = hd_run_tx(self->run);
-    const char *name = self->name ? PyUnicode_AsUTF8AndSize(self->name, NULL) : "";
     hd_status status =
         self->output.id ? put_result(owner, tx, self->output, self->dump, result) : HD_OK;
-    if (PyErr_Occurred()) status = status_of_exception(owner, tx, name);
+    if (PyErr_Occurred()) status = status_of_exception(owner, tx, text_of(self->name));
     hd_run_resume(run_take(self), status);
     runtime_woken(owner);
     Py_RETURN_NONE;
@@ -135,9 +127,8 @@ static PyObject *run_fail(PyObject *object, PyObject *e) {
     runtime_object *owner = self->owner;
     if (!runtime_usable(owner)) return NULL;
     if (!self->run) Py_RETURN_NONE;
-    const char *name = self->name ? PyUnicode_AsUTF8AndSize(self->name, NULL) : "";
     PyErr_SetObject((PyObject *)Py_TYPE(e), e);
-    hd_status status = status_of_exception(owner, hd_run_tx(self->run), name);
+    hd_status status = status_of_exception(owner, hd_run_tx(self->run), text_of(self->name));
     hd_run_resume(run_take(self), status);
     runtime_woken(owner);
     Py_RETURN_NONE;
@@ -276,7 +267,7 @@ static hd_status run_sink(hd_tx *tx, void *ctx) {
     self->tx = tx;
     PyObject *answer = data ? PyObject_CallFunctionObjArgs(c->fn, data, NULL) : NULL;
     self->tx = outer;
-    hd_status status = answer ? HD_OK : status_of_exception(self, tx, name_of(c));
+    hd_status status = answer ? HD_OK : status_of_exception(self, tx, text_of(c->name));
     Py_XDECREF(data);
     Py_XDECREF(answer);
     return status;

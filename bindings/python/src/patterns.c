@@ -13,17 +13,12 @@ typedef struct build_object {
 
 /* ---- Functions of primitives ------------------------------------------------------------- */
 
-static const char *name_of(const callback *c) {
-    const char *name = c->name ? PyUnicode_AsUTF8AndSize(c->name, NULL) : NULL;
-    return name ? name : "";
-}
-
 static hd_value result_of(callback *c, hd_tx *tx, PyObject *result) {
     hd_value v =
         result ? from_python(c->owner, hd_tx_pool(tx), result, PLAIN) : hd_failed(HD_FAILED);
     Py_XDECREF(result);
     if (!PyErr_Occurred()) return v;
-    return hd_failed(status_of_exception(c->owner, tx, name_of(c)));
+    return hd_failed(status_of_exception(c->owner, tx, text_of(c->name)));
 }
 
 /* Calls the function with these values, inside the transaction. */
@@ -60,7 +55,7 @@ static hd_status tell(hd_tx *tx, callback *c, PyObject *args) {
     self->tx = outer;
     Py_XDECREF(args);
     Py_XDECREF(answer);
-    return PyErr_Occurred() ? status_of_exception(self, tx, name_of(c)) : HD_OK;
+    return PyErr_Occurred() ? status_of_exception(self, tx, text_of(c->name)) : HD_OK;
 }
 
 static void sink(hd_value v, void *ctx) {
@@ -340,7 +335,7 @@ static hd_cell call_build(callback *c, hd_build *b, PyObject *element) {
     bool good = result && (result == Py_None || cell_from(self, result, &out));
     Py_XDECREF(build);
     Py_XDECREF(result);
-    return good ? out : failed(self, b, name_of(c));
+    return good ? out : failed(self, b, text_of(c->name));
 }
 
 static hd_cell build_pattern(hd_build *b, void *ctx) { return call_build(ctx, b, NULL); }
@@ -348,7 +343,7 @@ static hd_cell build_pattern(hd_build *b, void *ctx) { return call_build(ctx, b,
 static hd_cell build_row(hd_build *row, hd_cell element, void *ctx) {
     callback *c = ctx;
     PyObject *cell = cell_wrap(c->owner, (PyTypeObject *)c->extra, element);
-    hd_cell out = cell ? call_build(c, row, cell) : failed(c->owner, row, name_of(c));
+    hd_cell out = cell ? call_build(c, row, cell) : failed(c->owner, row, text_of(c->name));
     Py_XDECREF(cell);
     return out;
 }

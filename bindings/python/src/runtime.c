@@ -397,11 +397,8 @@ static PyObject *runtime_now(PyObject *object, PyObject *unused) {
 
 static bool list_one(const hd_listing *entry, void *ctx) {
     static const char *const scopes[] = { "", "space", "user", "session" };
-    PyObject *row = Py_BuildValue("(sssK)", entry->id, entry->kind, scopes[entry->scope],
-                                  (unsigned long long)entry->seq);
-    bool good = row && !PyList_Append(ctx, row);
-    Py_XDECREF(row);
-    return good;
+    return list_add(ctx, Py_BuildValue("(sssK)", entry->id, entry->kind, scopes[entry->scope],
+                                       (unsigned long long)entry->seq));
 }
 
 static PyObject *runtime_list(PyObject *object, PyObject *args) {
@@ -411,29 +408,18 @@ static PyObject *runtime_list(PyObject *object, PyObject *args) {
         return NULL;
     PyObject *out = PyList_New(0);
     hd_status status = out ? hd_runtime_list(self->rt, space, kind, prefix, list_one, out) : HD_OK;
-    if (out && (status || PyErr_Occurred())) {
-        Py_CLEAR(out);
-        raise_status(self, status, NULL);
-    }
-    return out;
+    return list_done(self, out, status);
 }
 
 static bool space_one(const char *space, void *ctx) {
-    PyObject *name = PyUnicode_FromString(space);
-    bool good = name && !PyList_Append(ctx, name);
-    Py_XDECREF(name);
-    return good;
+    return list_add(ctx, PyUnicode_FromString(space));
 }
 
 static PyObject *runtime_spaces(PyObject *object, PyObject *unused) {
     USABLE(self);
     PyObject *out = PyList_New(0);
     hd_status status = out ? hd_runtime_spaces(self->rt, space_one, out) : HD_OK;
-    if (out && (status || PyErr_Occurred())) {
-        Py_CLEAR(out);
-        raise_status(self, status, NULL);
-    }
-    return out;
+    return list_done(self, out, status);
 }
 
 static PyObject *runtime_follow(PyObject *object, PyObject *space) {

@@ -122,10 +122,7 @@ PyObject *engine_schedule(PyObject *o, PyObject *name) {
 }
 
 static bool add_name(const char *name, void *ctx) {
-    PyObject *text = PyUnicode_FromString(name);
-    bool good = text && !PyList_Append(ctx, text);
-    Py_XDECREF(text);
-    return good;
+    return list_add(ctx, PyUnicode_FromString(name));
 }
 
 PyObject *engine_schedules(PyObject *object, PyObject *unused) {
@@ -134,9 +131,5 @@ PyObject *engine_schedules(PyObject *object, PyObject *unused) {
     if (!engine_usable(self)) return NULL;
     PyObject *out = PyList_New(0);
     hd_status status = out ? hd_schedule_list(self->engine, add_name, out) : HD_OK;
-    if (out && (status || PyErr_Occurred())) {
-        Py_CLEAR(out);
-        raise_status(self->owner, status, NULL);
-    }
-    return out;
+    return list_done(self->owner, out, status);
 }

@@ -94,10 +94,7 @@ static PyObject *value_compare(PyObject *a, PyObject *b, int op) {
 }
 
 static bool add_text(const char *text, size_t length, void *ctx) {
-    PyObject *piece = PyUnicode_FromStringAndSize(text, (Py_ssize_t)length);
-    bool good = piece && !PyList_Append(ctx, piece);
-    Py_XDECREF(piece);
-    return good;
+    return list_add(ctx, PyUnicode_FromStringAndSize(text, (Py_ssize_t)length));
 }
 
 static PyObject *value_json(PyObject *object, PyObject *unused) {
