@@ -30,7 +30,7 @@ static void print_done(flow *f, const char *what) {
 static void warn_without_runner(flow *f) {
     int64_t pid;
     if (!flow_runner(f, &pid))
-        cli_warn(f->s.c, "no program runs %s; the next one does this", f->id);
+        cli_warn(f->s.c, "no program runs %s; this is done by the next one that does", f->id);
 }
 
 /* Runs `change` on the instance of the second operand. An instance that is over is left alone. `ending` is said in the
