@@ -356,9 +356,7 @@ hd_status piece_build(piece *p) {
     status = build(p, tx);
     if (!status && !reads_as_written(p, tx)) status = write_document(p, tx);
     p->arguments = (hd_value){ 0 };
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
-    hd_tx_abort(tx);
-    return status;
+    return tx_end(tx, status, NULL, NULL);
 }
 
 hd_status piece_change_arguments(piece *p, const hd_piece_spec *spec, hd_tx *tx) {
@@ -417,8 +415,7 @@ hd_status hd_piece_start(hd_runtime *rt, const hd_piece_spec *spec, hd_piece *ou
     if (!status) waits = !p->root;
     if (!status)
         status = waits ? piece_begin(p, spec, tx, true) : piece_change_arguments(p, spec, tx);
-    if (status) hd_tx_abort(tx);
-    else status = hd_tx_commit(tx, NULL, NULL);
+    status = tx_end(tx, status, NULL, NULL);
     if (status && fresh && p) piece_forget(p);
     else if (status && waits) piece_unbuild(p); /* its launch can still build it */
     if (status) return failure(all, status, error);

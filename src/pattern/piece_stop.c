@@ -182,9 +182,7 @@ static hd_status remove_documents(removal *r, hd_cell document, const char *spac
     status = hd_tx_remove(r->tx, document);
     if (!status) status = hd_runtime_list(r->all->rt, space, NULL, prefix, remove_document, r);
     if (!status) status = r->status;
-    if (!status) return hd_tx_commit(r->tx, NULL, NULL);
-    hd_tx_abort(r->tx);
-    return status;
+    return tx_end(r->tx, status, NULL, NULL);
 }
 
 static hd_status remove_piece(piece *p, char *prefix, size_t length) {

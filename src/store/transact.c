@@ -288,24 +288,14 @@ hd_status hd_write(hd_runtime *rt, hd_cell cell, hd_value v) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(rt, &tx);
     if (status) return status;
-    status = hd_tx_set(tx, cell, v);
-    if (status) {
-        hd_tx_abort(tx);
-        return status;
-    }
-    return hd_tx_commit(tx, NULL, NULL);
+    return tx_end(tx, hd_tx_set(tx, cell, v), NULL, NULL);
 }
 
 hd_status hd_write_json(hd_runtime *rt, hd_cell cell, const char *json) {
     hd_tx *tx;
     hd_status status = hd_tx_begin(rt, &tx);
     if (status) return status;
-    status = hd_tx_set_json(tx, cell, json);
-    if (status) {
-        hd_tx_abort(tx);
-        return status;
-    }
-    return hd_tx_commit(tx, NULL, NULL);
+    return tx_end(tx, hd_tx_set_json(tx, cell, json), NULL, NULL);
 }
 
 extern inline hd_value hd_read(hd_runtime *rt, hd_pool *pool, hd_cell cell); /* in the header */

@@ -107,7 +107,13 @@ struct hd_tx {
 hd_status tx_open(struct hd_runtime *rt, hd_commit_class class, hd_tx **out);
 /* Releases everything; the record goes back to the spares. */
 void tx_close(hd_tx *tx);
-/* The same where nothing was done but to write the one document in front.out. */
+/* Commits, if `status` is HD_OK; else aborts, and returns `status`. Ends the transaction in both cases. */
+static inline hd_status tx_end(hd_tx *tx, hd_status status, hd_verdict_fn fn, void *ctx) {
+    if (!status) return hd_tx_commit(tx, fn, ctx);
+    hd_tx_abort(tx);
+    return status;
+}
+/* tx_close where nothing was done but to write the one document in front.out. */
 void tx_close_single(hd_tx *tx);
 /* Clears the transaction for another run, keeping its memory. */
 void tx_reset(hd_tx *tx);

@@ -308,9 +308,7 @@ hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
     status = inbox_write(e, tx, message);
-    if (!status) return hd_tx_commit(tx, verdict, ctx);
-    hd_tx_abort(tx);
-    return status;
+    return tx_end(tx, status, verdict, ctx);
 }
 
 void inbox_fini(hd_engine *e) {

@@ -68,9 +68,7 @@ static hd_status queue_again(hd_engine *e, const char *id, const char *node) {
     tx->class = HD_COMMIT_EVENT;
     status = doc ? write_again(tx, (hd_cell){ doc }, node) : HD_NOMEM;
     if (doc) place_unref(&e->rt->r.places, doc);
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
-    hd_tx_abort(tx);
-    return status;
+    return tx_end(tx, status, NULL, NULL);
 }
 
 hd_status hd_workflow_rerun(hd_engine *e, const char *id, const char *node) {

@@ -255,9 +255,7 @@ static hd_status commit_queued(hd_engine *e, const char *id, hd_value record) {
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
     status = write_queued(e, tx, id, record, false);
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
-    hd_tx_abort(tx);
-    return status;
+    return tx_end(tx, status, NULL, NULL);
 }
 
 /* ---- starting */

@@ -106,9 +106,7 @@ static hd_status store_version(hd_engine *e, const plan *p) {
     if (status) return status;
     tx->class = HD_COMMIT_EVENT;
     status = write_version(e, tx, p);
-    if (!status) return hd_tx_commit(tx, NULL, NULL);
-    hd_tx_abort(tx);
-    return status;
+    return tx_end(tx, status, NULL, NULL);
 }
 
 hd_status hd_workflow_register(hd_engine *e, hd_value ir, char version[HD_ID_SIZE],
