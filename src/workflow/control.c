@@ -196,16 +196,6 @@ hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, 
 
 /* ---- doing */
 
-/* What follows a walk that a message or a cancellation has begun: kept signals go to steps that wait for them now, and
- * the engine stores what has changed. */
-static hd_status walked(live *l, hd_status status) {
-    if (!status) status = step_deliver(l);
-    step_unqueue_news(l);
-    if (status) live_lost(l);
-    else live_changed(l);
-    return status;
-}
-
 /* Steps and timers of the instance go on when the end of the pause is stored. */
 static void end_pause(live *l) {
     assert(l->in->status == INSTANCE_PAUSED);
@@ -220,9 +210,9 @@ static void end_pause(live *l) {
 hd_status control_cancel(live *l, uint32_t times) {
     if (l->in->status == INSTANCE_PAUSED) end_pause(l);
     l->in->now_ms = env_wall_ms(l->e->env);
-    if (l->in->cancelling >= times) return walked(l, HD_OK);
+    if (l->in->cancelling >= times) return step_end_walk(l, HD_OK);
     l->in->cancelling = times - 1;
-    return walked(l, walk_cancel(l->in));
+    return step_end_walk(l, walk_cancel(l->in));
 }
 
 static hd_status apply_signal(live *l, hd_value message) {
@@ -238,7 +228,7 @@ static hd_status apply_signal(live *l, hd_value message) {
     l->mail_changed = true;
     l->in->now_ms = env_wall_ms(e->env);
     instance_note_signal(l->in, name);
-    return walked(l, HD_OK);
+    return step_end_walk(l, HD_OK);
 }
 
 /* Steps that wait for a worker leave the queues; what runs may finish. */

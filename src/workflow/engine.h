@@ -604,8 +604,7 @@ void schedule_forget_zones(hd_engine *e);
 void step_note_turn(hd_engine *e, uint64_t of_rank);
 /* Puts the instance's steps that wait for workers or times into the queues. */
 void step_queue(live *l);
-/* Takes those that the walk has changed, or all of them, out. */
-void step_unqueue_news(live *l);
+/* Takes all its steps out. */
 void step_unqueue(live *l);
 /* Its steps that wait for a worker wait outside of the queues from now on; what runs may finish. */
 void step_suspend(live *l);
@@ -623,6 +622,9 @@ bool step_work(hd_engine *e);
 uint64_t step_deadline(const hd_engine *e);
 /* Gives signals that have come to the WAITs of the instance. */
 hd_status step_deliver(live *l);
+/* What follows a walk: signals that are kept go to steps that wait for them now, and what has changed is stored with
+ * the next commit. `status`: of the walk. If it has failed, or this fails, the instance is loaded again (live_lost). */
+hd_status step_end_walk(live *l, hd_status status);
 
 /* ---- here.c */
 /* The action is run on this thread from now on. HD_NOMEM. */

@@ -59,7 +59,7 @@ static void unqueue(hd_engine *e, strand *s) {
 
 /* News are added at the end: what stands before one that is off the queues is off them too, since the queues get
  * strands back only when they are news no more. So a batch of completions costs each strand once. */
-void step_unqueue_news(live *l) {
+static void unqueue_news(live *l) {
     const list *news = &l->in->news.strands;
     const list_node *first = news->head.prev;
     while (first != &news->head && !LIST_ENTRY(first, strand, news)->off_queues)
@@ -286,7 +286,6 @@ static hd_status succeed(hd_engine *e, strand *s, hd_value result) {
     return raise(e, s, CLASS_TypeError, message);
 }
 
-/* Before a walk, and after it: what it has changed is stored with the next commit. */
 static live *begin_walk(hd_engine *e, strand *s) {
     live *l = live_of(s);
     assert(!s->token && !s->queue && l->in == s->in && !instance_is_over(s->in));
@@ -295,41 +294,42 @@ static live *begin_walk(hd_engine *e, strand *s) {
     return l;
 }
 
-static void end_walk(live *l, hd_status status) {
+hd_status step_end_walk(live *l, hd_status status) {
     assert(l->in && !l->in->walking.count);
     if (!status) status = step_deliver(l);
-    step_unqueue_news(l);
+    unqueue_news(l);
     if (status) live_lost(l);
     else live_changed(l);
+    return status;
 }
 
 void step_succeed(hd_engine *e, strand *s, hd_value result) {
     live *l = begin_walk(e, s);
     e->stats.steps++;
-    end_walk(l, succeed(e, s, result));
+    (void)step_end_walk(l, succeed(e, s, result));
 }
 
 void step_fail(hd_engine *e, strand *s, const char *class_name, const char *message) {
     live *l = begin_walk(e, s);
     e->stats.steps++;
-    end_walk(l, fail(e, s, class_name, message));
+    (void)step_end_walk(l, fail(e, s, class_name, message));
 }
 
 void step_fail_with(hd_engine *e, strand *s, hd_value exception) {
     live *l = begin_walk(e, s);
     e->stats.steps++;
-    end_walk(l, engine_takes(e, exception) ? fail_with(e, s, exception)
-                                           : fail_shortened(e, s, exception));
+    (void)step_end_walk(l, engine_takes(e, exception) ? fail_with(e, s, exception)
+                                                      : fail_shortened(e, s, exception));
 }
 
 void step_raise(hd_engine *e, strand *s, uint32_t class_, const char *message) {
     live *l = begin_walk(e, s);
-    end_walk(l, raise(e, s, class_, message));
+    (void)step_end_walk(l, raise(e, s, class_, message));
 }
 
 void step_raise_value(hd_engine *e, strand *s, ev exception) {
     live *l = begin_walk(e, s);
-    end_walk(l, walk_raise(s->in, s, exception));
+    (void)step_end_walk(l, walk_raise(s->in, s, exception));
 }
 
 void step_lost(hd_engine *e, strand *s) {
@@ -338,13 +338,13 @@ void step_lost(hd_engine *e, strand *s) {
     e->stats.lost++;
     instance_note(s->in, JOURNAL_STEPS, JOURNAL_LOST, s);
     if (++s->lost >= TASK_LOST_MAX) {
-        end_walk(l, raise(e, s, CLASS_ConnectionError,
-                          "the worker was lost, or gave no heartbeat, too often"));
+        (void)step_end_walk(l, raise(e, s, CLASS_ConnectionError,
+                                     "the worker was lost, or gave no heartbeat, too often"));
         return;
     }
     strand_set_state(s, STRAND_READY);
     strand_mark(s);
-    end_walk(l, HD_OK);
+    (void)step_end_walk(l, HD_OK);
 }
 
 /* ---- timers */
@@ -370,8 +370,8 @@ static void fire(hd_engine *e, strand *s) {
     assert(s->due_ms && s->in->status == INSTANCE_RUNNING);
     assert(s->state == STRAND_BACKOFF || s->state == STRAND_SLEEPING || s->state == STRAND_SIGNAL);
     if (s->state == STRAND_BACKOFF) end_backoff(l, s);
-    else if (s->state == STRAND_SLEEPING) end_walk(l, walk_result(l->in, s, ev_none()));
-    else end_walk(l, fire_signal(e, s));
+    else if (s->state == STRAND_SLEEPING) (void)step_end_walk(l, walk_result(l->in, s, ev_none()));
+    else (void)step_end_walk(l, fire_signal(e, s));
 }
 
 /* `of_loaded`: only those of strands that were loaded, up to the first that was not. */
