@@ -1,5 +1,6 @@
 /* workflow_control.c -- what changes the course of an instance: cancel, signal, pause, resume, rerun. */
 #include "cli/commands.h"
+#include "cli/nearest.h"
 #include "cli/output.h"
 #include "cli/record.h"
 #include "cli/workflow.h"
@@ -161,6 +162,32 @@ const command command_workflow_resume = {
 
 /* ---- rerun ------------------------------------------------------------------------------- */
 
+/* An id whose last part is what was typed is what was meant. */
+static void offer_node(nearest *near, const char *id) {
+    const char *last = strrchr(id, '/');
+    nearest_offer(near, id);
+    if (!last || strcmp(last + 1, near->wanted) != 0) return;
+    near->distance = 0;
+    snprintf(near->best, sizeof near->best, "%s", id);
+}
+
+static int check_node(flow *f, hd_value doc, const char *node) {
+    hd_value ir;
+    char hint[256] = "heddle workflow show prints its steps.";
+    nearest near = nearest_to(node);
+    int failed = flow_version(f, flow_text(doc, "version"), &ir);
+    if (failed) return failed;
+    hd_value first = hd_value_index(hd_value_at(ir, "functions"), 0);
+    for (hd_iter it = hd_iter_of(hd_value_at(first, "nodes")); hd_iter_next(&it);) {
+        const char *id = flow_text(it.value, "id");
+        if (strcmp(id, node) == 0) return CLI_OK;
+        offer_node(&near, id);
+    }
+    if (*near.best) snprintf(hint, sizeof hint, "Did you mean %s?", near.best);
+    return cli_fail(f->s.c, CLI_INPUT, hint, "%s has no node \"%s\"", flow_text(doc, "workflow"),
+                    node);
+}
+
 static int rerun(flow *f, hd_value doc) {
     cli *c = f->s.c;
     const char *node = c->operand_count > 2 ? c->operands[2] : NULL;
@@ -170,6 +197,8 @@ static int rerun(flow *f, hd_value doc) {
     if (node && strcmp(flow_text(doc, "status"), "done") == 0)
         return cli_fail(c, CLI_INPUT, "Without NODE it runs from the beginning.",
                         "%s is done: its variables are gone", f->id);
+    int failed = node ? check_node(f, doc, node) : CLI_OK;
+    if (failed) return failed;
     hd_status status = hd_workflow_rerun(f->engine, f->id, node);
     return status ? control_failed(f, status) : flow_sync(f, f->id);
 }

@@ -8,6 +8,7 @@
 #include "cli/record.h"
 #include "cli/workflow.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,17 @@ static void print_waiting(hd_value state) {
     if (at) printf("  waits   the time %s, until that is over\n", when_text(at, when));
 }
 
+/* Whole units where it is made of such: "every 15 min". */
+static void print_every(double s) {
+    static const struct {
+        double seconds;
+        const char *name;
+    } units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "min" }, { 0, "s" } };
+    size_t i = 0;
+    while (units[i].seconds > 0 && (s < units[i].seconds || fmod(s, units[i].seconds) > 0)) i++;
+    printf("every %.10g %s", units[i].seconds > 0 ? s / units[i].seconds : s, units[i].name);
+}
+
 static void print_rule(hd_value state) {
     const char *cron = flow_text(state, "cron"), *zone = flow_text(state, "zone");
     printf("  when    ");
@@ -100,7 +112,7 @@ static void print_rule(hd_value state) {
         print_plain(stdout, cron);
         printf(" %s", *zone ? zone : "UTC");
     } else {
-        printf("every %.10g s", hd_value_number(hd_value_at(state, "every")));
+        print_every(hd_value_number(hd_value_at(state, "every")));
     }
     printf("; overlap %s, catch up %s\n", flow_text(state, "overlap"),
            flow_text(state, "catch_up"));
@@ -147,7 +159,9 @@ static int list(flow *f) { return flow_list(f, hd_schedule_list, show, "there ar
 static int put(flow *f) {
     hd_schedule schedule;
     hd_error error = { 0 };
+    hd_value ir;
     int failed = read_schedule(f, &schedule);
+    if (!failed) failed = flow_latest(f, schedule.workflow, &ir);
     if (failed) return failed;
     hd_status status = hd_schedule_put(f->engine, &schedule, &error);
     return status ? flow_refused(f, status, &error) : show(f, schedule.name);

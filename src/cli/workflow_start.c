@@ -49,6 +49,18 @@ static hd_status start_once(hd_tx *tx, void *ctx) {
     return hd_workflow_start_in(s->engine, tx, s->name, s->input, s->options, s->id);
 }
 
+/* What to write for a workflow with inputs that have no default, if none were given; else NULL. */
+static const char *inputs_hint(flow *f, hd_value ir) {
+    hd_value words = hd_string(f->s.pool, "Give its inputs: '{");
+    uint32_t count = 0;
+    for (hd_iter it = hd_iter_of(hd_value_at(ir, "inputs")); hd_iter_next(&it);)
+        if (!hd_value_exists(hd_value_at(it.value, "default")))
+            words = hd_string_f(f->s.pool, "%s%s\"%s\": ...", hd_value_as_text(words, ""),
+                                count++ ? ", " : "", flow_text(it.value, "name"));
+    words = hd_string_f(f->s.pool, "%s}'", hd_value_as_text(words, ""));
+    return count && f->s.c->operand_count < 3 ? hd_value_as_text(words, "") : NULL;
+}
+
 static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
     cli *c = f->s.c;
     hd_value input = hd_object(), ir;
@@ -62,7 +74,8 @@ static int start(flow *f, char id[HD_INSTANCE_ID_SIZE]) {
     hd_status status = hd_transact(f->s.rt, start_once, &s);
     if (status && status != HD_EXISTS) {
         if (status == HD_MISMATCH || status == HD_USAGE)
-            return cli_fail(c, CLI_INPUT, NULL, "%s", hd_runtime_error(f->s.rt)->message);
+            return cli_fail(c, CLI_INPUT, inputs_hint(f, ir), "%s",
+                            hd_runtime_error(f->s.rt)->message);
         return store_fail(&f->s, status, c->operands[1]);
     }
     if (!option_given(c, "await")) print_started(c, id, status == HD_EXISTS);

@@ -184,7 +184,8 @@ bool compile_new(compiler *k, hd_value form) {
     if (!form_text(k, form, 1, "the name of a class", &name, &length)) return false;
     uint32_t class_ = classes_find(k->w->classes, name, length);
     if (class_ == CLASS_NONE)
-        return refuse(k, "there is no class '%.*s'", (int)(length < 60 ? length : 60), name);
+        return refuse(k, "there is neither a function nor a class '%.*s' (an action is a step)",
+                      (int)(length < 60 ? length : 60), name);
     return compile_elements(k, form, 2, CALL_OF_CLASS, class_);
 }
 

@@ -319,10 +319,17 @@ static hd_status misfit(hd_tx *tx, hd_cell cell, place_id at, hd_status status) 
     return runtime_fail(tx->rt, status, "%s: %s", name, why);
 }
 
+/* The call that made none has said why, and its message is gone by now. */
+static hd_status no_cell(hd_tx *tx) {
+    return runtime_fail(tx->rt, HD_USAGE,
+                        "this is no cell: hd_cell_at returns none for a malformed name, and "
+                        "hd_runtime_error tells why before the next call");
+}
+
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {
     const hd_schema *schema;
     place_id at = runtime_place(tx->rt, cell, &schema);
-    if (!at) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    if (!at) return no_cell(tx);
     /* Of a run, only what is done to the same document matters; it may still end in place. */
     if (tx_has_output(tx) && (!(tx->flags & TX_RUN) || tx_place(tx, at)->root == tx->front.out)) {
         hd_status status = tx_unpack_single(tx);
@@ -495,7 +502,7 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
         if (error) *error = tx->r->error;
         return first;
     }
-    if (!base) return runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    if (!base) return no_cell(tx);
     if (hd_value_kind(patch) != HD_KIND_ARRAY) {
         (void)runtime_fail(tx->rt, HD_KIND, "a patch is an array of operations, not %s",
                            hd_kind_name(hd_value_kind(patch)));
@@ -542,8 +549,7 @@ hd_status hd_tx_require_equal(hd_tx *tx, hd_cell cell, hd_value v) {
     const hd_schema *schema;
     place_id at = runtime_place(tx->rt, cell, &schema);
     precondition pre = { .kind = PRE_EQUAL, .place = at };
-    hd_status status =
-        at ? id_digest(v, pre.hash) : runtime_fail(tx->rt, HD_USAGE, "there is no such cell");
+    hd_status status = at ? id_digest(v, pre.hash) : no_cell(tx);
     return status ? written(tx, status) : require(tx, pre);
 }
 

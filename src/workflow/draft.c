@@ -415,8 +415,10 @@ static void flow_all(draft *d) {
 }
 
 static hd_status refuse_read(draft *d, uint32_t at_fault, uint32_t v) {
-    return draft_refuse(d, at_fault, "it reads \"%s\", which nothing on the way to it assigns",
-                        d->f->names->names.items[v]);
+    return draft_refuse(
+        d, at_fault,
+        "it reads \"%s\", which is no input, and which nothing on the way to it assigns",
+        d->f->names->names.items[v]);
 }
 
 /* Whether everything in `reads` may have been assigned when `n` has run; else refused for node `at_fault`. */

@@ -301,6 +301,12 @@ static hd_status refuse_call(ir_reader *r, const plan_function *f, const plan_no
                      placed ? " (" : "", n->at, placed ? ")" : "", why);
 }
 
+static hd_status refuse_unknown(ir_reader *r, const plan_function *f, const plan_node *n) {
+    char why[160];
+    snprintf(why, sizeof why, "the workflow has no function \"%.100s\"", n->name);
+    return refuse_call(r, f, n, why);
+}
+
 static hd_status find_callees(ir_reader *r) {
     for (uint32_t i = 0; i < r->p->function_count; i++) {
         const plan_function *f = &r->p->functions[i];
@@ -309,8 +315,7 @@ static hd_status find_callees(ir_reader *r) {
             n->function = i;
             if (n->kind != NODE_CALL) continue;
             n->callee = plan_find_function(r->p, n->name);
-            if (n->callee == PLAN_NONE)
-                return refuse_call(r, f, n, "it calls a function that is not there");
+            if (n->callee == PLAN_NONE) return refuse_unknown(r, f, n);
             if (n->callee == 0) return refuse_call(r, f, n, "the first function cannot be called");
             if (r->p->functions[n->callee].params != n->arg_count)
                 return refuse_call(r, f, n, "as many arguments as the function has parameters");

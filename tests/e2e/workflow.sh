@@ -423,6 +423,7 @@ check "and go on" gives 0 1 workflow await d.db told/a --timeout 20 --quiet
 check "log: which step it was" holds sh -c '"$0" log d.db main | grep -q "event by session ........, told/a#post$"' "$heddle"
 check "and send events" holds sh -c '"$0" events d.db --waiting --json | grep -q "\"stream\":\"main/told\""' "$heddle"
 flow register d.db "$irs/either.json" >/dev/null
+check "start without inputs says which there are" fails 4 "Give its inputs: '{\"n\": ...}'" workflow start d.db either
 flow start d.db either '{"n": 3}' --key a >/dev/null
 check "of two ways it takes one" gives 0 1 workflow await d.db either/a --timeout 20 --quiet
 check "show: which one, as the journal tells" holds says "done  *double #left" show d.db either/a
@@ -449,6 +450,7 @@ start_exec r.db double --exec 'test -e ready.flag && echo 10'
 check "it fails the first time" fails 3 "has failed" workflow await r.db double/a --timeout 20 --quiet
 touch ready.flag
 check "rerun: a node that the workflow does not have" fails 4 "no node" workflow rerun r.db double/a nothing
+check "rerun: a node that is near" fails 4 "Did you mean do?" workflow rerun r.db double/a od
 check "rerun: from the node that failed" gives 0 "double/a runs again" workflow rerun r.db double/a do
 check "and it is done" gives 0 10 workflow await r.db double/a --timeout 20 --quiet
 check "what is done cannot begin in the middle" fails 4 "done" workflow rerun r.db double/a do
@@ -497,12 +499,12 @@ check "a schedule is stored, with its next times" holds says "^  when    30 2 \*
     schedule w.db put night steps --cron '30 2 * * *' --zone Europe/Berlin
 check "wrong fields are told with their column" fails 4 "column 1: a minute is a number" workflow schedule w.db put bad steps --cron '61 * * * *'
 check "an unknown workflow, too" fails 2 'no workflow "nosuch"' workflow schedule w.db put bad nosuch --every 3
-every() { says "^  when    every $2 s; overlap skip, catch up last$" schedule w.db put often steps --every "$1"; }
-check "an interval in minutes" holds every 15m 900
-check "in hours" holds every 1h 3600
-check "in several units" holds every 1h30m 5400
-check "in weeks" holds every 2w 1209600
-check "a number alone is seconds" holds every 0.5 0.5
+every() { says "^  when    every $2; overlap skip, catch up last$" schedule w.db put often steps --every "$1"; }
+check "an interval in minutes" holds every 15m "15 min"
+check "in hours" holds every 1h "1 h"
+check "in several units" holds every 1h30m "90 min"
+check "in weeks" holds every 2w "14 d"
+check "a number alone is seconds" holds every 0.5 "0.5 s"
 check "an interval in an unknown unit is refused" fails 1 'every takes a span of time, not "1y"' workflow schedule w.db put bad steps --every 1y
 check "and one without a number" fails 1 'every takes a span of time, not "h"' workflow schedule w.db put bad steps --every h
 check "and a number that is not decimal" fails 1 'every takes a span of time, not "0x1d"' workflow schedule w.db put bad steps --every 0x1d

@@ -582,7 +582,7 @@ static const struct {
     { "{\"id\":\"r\",\"kind\":\"RAISE\"}", "[\"in\",\"r\"]", "nothing to raise" },
     { "{\"id\":\"r\",\"kind\":\"RET\"}", "[\"in\",\"r\"]", "RETURN" },
     { "{\"id\":\"c\",\"kind\":\"CALL\",\"function\":\"f\"},{\"id\":\"out\",\"kind\":\"RETURN\"}",
-      "[\"in\",\"c\"],[\"c\",\"out\"]", "not there" },
+      "[\"in\",\"c\"],[\"c\",\"out\"]", "has no function" },
     { "{\"id\":\"c\",\"kind\":\"CALC\",\"do\":[[\"frobnicate\"]]}", "[\"in\",\"c\"]", "statement" },
     { "{\"id\":\"a\",\"kind\":\"ACTION\",\"action\":\"x\",\"retry\":{\"attempts\":0}},{\"id\":"
       "\"out\",\"kind\":\"RETURN\"}",

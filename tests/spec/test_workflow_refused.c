@@ -252,7 +252,7 @@ static const struct {
       "\"seconds\" or \"until\"" },
     { "{'id':'x','kind':'WAIT'," AT "}," OUT, "['in','x'],['x','out']", "signal" },
     { "{'id':'x','kind':'CALL','function':'nowhere'," AT "}," OUT, "['in','x'],['x','out']",
-      "not there" },
+      "no function \"nowhere\"" },
     { "{'id':'x','kind':'CALL','function':'run'," AT "}," OUT, "['in','x'],['x','out']",
       "first function" },
     { "{'id':'x','kind':'RAISE'," AT "}", "['in','x']", "nothing to raise" },
@@ -269,7 +269,8 @@ static const struct {
       "['in','x'],['x','out']", "\"ghost\"" },
     { "{'id':'x','kind':'ACTION','action':'f','args':[['name','own']],'into':['name','own']," AT
       "}," OUT,
-      "['in','x'],['x','out']", "reads \"own\", which nothing on the way to it assigns" },
+      "['in','x'],['x','out']",
+      "reads \"own\", which is no input, and which nothing on the way to it assigns" },
     { "{'id':'x','kind':'CHILD','workflow':'c','args':{'a':['name','own']},'into':['name','own']"
       "," AT "}," OUT,
       "['in','x'],['x','out']", "reads \"own\"" },

@@ -22,15 +22,20 @@ enum {
 
 /* ---- Failures ------------------------------------------------------------------------------ */
 
-/* One line, without the password. */
+/* One line, without the password: what libpq writes in lines of their own are sentences here. */
 static void take_words(conn *c, const char *text) {
     size_t n = 0;
-    for (; text && *text && n + 1 < sizeof c->words; text++) {
+    bool gap = false, line_ended = false;
+    for (; text && *text && n + 3 < sizeof c->words; text++) {
         bool space = *text == '\n' || *text == '\t' || *text == ' ';
-        if (space && (!n || c->words[n - 1] == ' ')) continue;
-        c->words[n++] = space ? ' ' : *text;
+        gap |= space;
+        line_ended |= *text == '\n';
+        if (space) continue;
+        if (n && line_ended && !strchr(".,:;?!", c->words[n - 1])) c->words[n++] = '.';
+        if (n && gap) c->words[n++] = ' ';
+        gap = line_ended = false;
+        c->words[n++] = *text;
     }
-    while (n && c->words[n - 1] == ' ') n--;
     c->words[n] = '\0';
     url_hide(&c->url, c->words);
     if (text && *text) env_end_cut(c->words, sizeof c->words);

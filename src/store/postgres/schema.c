@@ -105,10 +105,11 @@ static hd_status refuse(const conn *c, hd_status status, const char *what, hd_er
 }
 
 static hd_status refuse_right(const conn *c, const char *what, hd_error *error) {
+    const char *user = c->pq.PQuser(c->c), *schema = c->url.schema;
     env_error(error, HD_READ_ONLY,
-              "%s: the user %s may not %s: its owner grants it with `grant usage on schema ...` and"
-              " `grant select, insert, update, delete on all tables in schema ...`",
-              c->url.shown, c->pq.PQuser(c->c), what);
+              "%s: the user %s may not %s; its owner: `grant usage on schema %s to %s; grant"
+              " select, insert, update, delete on all tables in schema %s to %s`",
+              c->url.shown, user, what, schema, user, schema, user);
     return HD_READ_ONLY;
 }
 

@@ -315,8 +315,7 @@ static const char *misnamed(const char *name) {
     if (strlen(name) > NAME_MAX_BYTES)
         return "is too long a name for SQLite: go to its directory, and name it from there";
     if (is_directory(name)) return "is a directory: name a file in it";
-    return lacks_directory(name) ? "is to stand in a directory that does not exist: make it first"
-                                 : NULL;
+    return lacks_directory(name) ? "is in a directory that does not exist: make that first" : NULL;
 }
 
 /* SQLite says only that a file cannot be opened. */
