@@ -468,7 +468,8 @@ typedef enum hd_graph_form {
 } hd_graph_form;
 /* A picture of a workflow, as a string of the pool. It needs no engine. If `instance` is the value of an instance's
  * document, the picture shows where the instance stands, or where it failed; absent: the workflow alone. A GUARD has
- * its condition beside it, cut if it is longer than 47 bytes; the drawing shows it under the pointer. A failed value,
+ * its condition beside it, cut if it is longer than 47 bytes; in the drawing a BRANCH with one condition, and a HANDLER
+ * with one clause, has it in the box, and any other GUARD under the pointer. A failed value,
  * with the error: what registration refuses (HD_SYNTAX, HD_SCHEMA, HD_LIMIT); HD_LIMIT: more than 2,000 nodes for a
  * drawing; HD_NOMEM. */
 HD_API hd_value hd_workflow_graph(hd_pool *pool, hd_value ir, hd_graph_form form, hd_value instance,

@@ -31,6 +31,25 @@ static hd_value find_node(hd_value nodes, const char *id, size_t *at) {
     return (hd_value){ 0 };
 }
 
+/* Edges of one node stand together. */
+static void find_tests(chart_function *f) {
+    for (uint32_t i = 0; i < f->edges.count;) {
+        chart_node *n = &f->nodes[f->edges.items[i].from];
+        const chart_edge *test = NULL;
+        uint32_t elses = 0, others = 0;
+        for (uint32_t from = f->edges.items[i].from;
+             i < f->edges.count && f->edges.items[i].from == from; i++) {
+            const chart_edge *e = &f->edges.items[i];
+            if (e->kind != EDGE_GUARD) continue;
+            if (!e->index) test = e;
+            else if (strcmp(e->when, "else") == 0) elses++;
+            else others++;
+        }
+        bool is_one = n->n->kind == NODE_BRANCH ? elses == 1 : n->n->kind == NODE_HANDLER;
+        n->test = is_one && !others && test && *test->when ? test : NULL;
+    }
+}
+
 static void add_conditions(chart *c, chart_function *f, hd_value nodes) {
     size_t at = 0;
     for (uint32_t i = 0; i < f->edges.count; i++) {
@@ -42,6 +61,7 @@ static void add_conditions(chart *c, chart_function *f, hd_value nodes) {
         keep_when(e, &t);
         json_buffer_fini(&t.b);
     }
+    find_tests(f);
 }
 
 static bool add_edges(chart *c, chart_function *f) {
@@ -61,6 +81,10 @@ static bool add_edges(chart *c, chart_function *f) {
             return false;
     }
     return true;
+}
+
+const char *chart_label(const chart_node *n) {
+    return n->test ? n->test->when : outline_label(n->n);
 }
 
 static chart_state state_at(const plan_node *n, hd_value record) {

@@ -26,6 +26,9 @@ typedef enum chart_state {
 
 typedef struct chart_node {
     const plan_node *n;
+    /* Of a BRANCH with one condition, or a HANDLER with one clause: the GUARD that has it; in the drawing it stands in
+     * the box. NULL: of any other node. */
+    const struct chart_edge *test;
     chart_state state;
     uint32_t open;          /* steps that stand here */
     uint32_t deps_required; /* the plan's; of a BARRIER its branches, where their number is known */
@@ -58,6 +61,8 @@ hd_status chart_open(hd_heap *heap, hd_value ir, hd_value instance, chart *out, 
 void chart_close(chart *c);
 
 const char *chart_state_name(chart_state state);
+/* What stands in the box of a node. */
+const char *chart_label(const chart_node *n);
 
 /* A text that is put together. After a failure nothing more is added. */
 typedef struct chart_text {

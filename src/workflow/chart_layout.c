@@ -50,7 +50,7 @@ static bool goes_down(const chart_edge *e) { return e->kind != EDGE_BACK && e->f
 static bool add_nodes(maker *m) {
     for (uint32_t i = 0; i < m->f->f->node_count; i++) {
         const plan_node *n = m->f->f->nodes + i;
-        double label = chart_text_width(outline_label(n), LABEL_SIZE);
+        double label = chart_text_width(chart_label(&m->f->nodes[i]), LABEL_SIZE);
         double kind = chart_text_width(node_kind_name(n->kind), KIND_SIZE) +
                       (m->f->nodes[i].deps_required > 1 ? 100 : 0) +
                       (m->f->nodes[i].state ? 90 : 0);

@@ -51,7 +51,7 @@ static void draw_shape(const chart_box *b, const chart_node *n, chart_text *out)
 
 static void draw_words(const chart_box *b, const chart_node *n, chart_text *out) {
     chart_put(out, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\">", b->x, b->y - 2);
-    chart_put_xml(out, outline_label(n->n));
+    chart_put_xml(out, chart_label(n));
     chart_put(out, "</text><text class=\"kind\" x=\"%.1f\" y=\"%.1f\">%s", b->x, b->y + 13,
               node_kind_name(n->n->kind));
     if (n->deps_required > 1) chart_put(out, ", deps_required %u", n->deps_required);
@@ -77,12 +77,22 @@ static void draw_box(const chart_box *b, const chart_node *n, chart_text *out) {
 
 /* ---- edges */
 
-/* There is no room for conditions between the columns: they are titles, which viewers show under the pointer. */
-static void draw_word(const chart_edge *e, double x, double y, chart_text *out) {
-    if (e->kind == EDGE_FORWARD) return;
-    chart_put(out, "<text class=\"word\" x=\"%.1f\" y=\"%.1f\">%s", x, y, edge_kind_name(e->kind));
-    if (e->indexed) chart_put(out, " %u", e->index);
-    if (*e->when) {
+/* The box of the node that the edge leaves has the condition, or the exception. */
+static const char *answer_on(const chart_node *from, const chart_edge *e) {
+    if (from->n->kind == NODE_HANDLER) return "";
+    return e->index ? "no" : "yes";
+}
+
+/* There is no room for several conditions between the columns: they are titles, which viewers show under the pointer.
+ * FORWARD and EXCEPT show by their lines. */
+static void draw_word(const chart_function *f, const chart_edge *e, double x, double y,
+                      chart_text *out) {
+    bool answers = e->kind == EDGE_GUARD && f->nodes[e->from].test;
+    const char *word = answers ? answer_on(&f->nodes[e->from], e) : edge_kind_name(e->kind);
+    if (e->kind == EDGE_FORWARD || e->kind == EDGE_EXCEPT || !*word) return;
+    chart_put(out, "<text class=\"word\" x=\"%.1f\" y=\"%.1f\">%s", x, y, word);
+    if (e->indexed && !answers) chart_put(out, " %u", e->index);
+    if (*e->when && !answers) {
         chart_put(out, "<title>");
         chart_put_xml(out, e->when);
         chart_put(out, "</title>");
@@ -91,7 +101,8 @@ static void draw_word(const chart_edge *e, double x, double y, chart_text *out) 
 }
 
 /* Down through its points, upright at each. */
-static void draw_down(const chart_layout *l, const chart_way *w, chart_text *out) {
+static void draw_down(const chart_function *f, const chart_layout *l, const chart_way *w,
+                      chart_text *out) {
     const chart_box *from = &l->boxes.items[l->stops.items[w->first]];
     double x = from->x, y = from->y + from->height / 2, word_x = x, word_y = y;
     chart_put(out, "<path class=\"edge %s\" marker-end=\"url(#arrow)\" d=\"M%.1f %.1f",
@@ -106,11 +117,12 @@ static void draw_down(const chart_layout *l, const chart_way *w, chart_text *out
         y = down;
     }
     chart_put(out, "\"/>\n");
-    draw_word(w->edge, word_x, word_y, out);
+    draw_word(f, w->edge, word_x, word_y, out);
 }
 
 /* Out on the right, up, and in on the right; right of every box between. `turn` keeps several apart. */
-static void draw_back(const chart_layout *l, const chart_way *w, uint32_t turn, chart_text *out) {
+static void draw_back(const chart_function *f, const chart_layout *l, const chart_way *w,
+                      uint32_t turn, chart_text *out) {
     const chart_box *from = &l->boxes.items[w->edge->from], *to = &l->boxes.items[w->edge->to];
     double right = 0;
     for (uint32_t i = 0; i < l->boxes.count; i++) {
@@ -125,7 +137,7 @@ static void draw_back(const chart_layout *l, const chart_way *w, uint32_t turn, 
               "%.1f %.1fV%.1fQ%.1f %.1f %.1f %.1fH%.1f\"/>\n",
               x0, from->y, right - r, right, from->y, right, from->y - r, to->y + r, right, to->y,
               right - r, to->y, x1 + 2);
-    draw_word(w->edge, right, (from->y + to->y) / 2, out);
+    draw_word(f, w->edge, right, (from->y + to->y) / 2, out);
 }
 
 /* ---- panels */
@@ -143,8 +155,8 @@ static void draw_function(const chart *c, const chart_function *f, const chart_l
     for (uint32_t i = 0; i < l->ways.count; i++) {
         const chart_way *w = &l->ways.items[i];
         if (w->edge->kind == EDGE_BACK || w->edge->from >= w->edge->to)
-            draw_back(l, w, turn++, out);
-        else draw_down(l, w, out);
+            draw_back(f, l, w, turn++, out);
+        else draw_down(f, l, w, out);
     }
     for (uint32_t i = 0; i < f->f->node_count; i++) {
         assert(l->boxes.items[i].node == i);

@@ -105,8 +105,7 @@ static void a_guard_says_when(void **state) {
     static const char *const forms[] = {
         [HD_GRAPH_MERMAID] = "|\"GUARD 0: n[#quot;size#quot;] &lt; 3 &lt;= (-4.5)\"|",
         [HD_GRAPH_DOT] = "[label=\"GUARD 0: n[\\\"size\\\"] < 3 <= (-4.5)\"",
-        [HD_GRAPH_SVG] = ">GUARD 0<title>n[&quot;size&quot;] &lt; 3 "
-                         "&lt;= (-4.5)</title><",
+        [HD_GRAPH_SVG] = ">n[&quot;size&quot;] &lt; 3 &lt;= (-4.5)</text><",
         [HD_GRAPH_JSON] = "\"index\":0,\"when\":\"n[\\\"size\\\"] < 3 <= (-4.5)\""
     };
     for (int form = HD_GRAPH_MERMAID; form <= HD_GRAPH_JSON; form++)
