@@ -478,6 +478,8 @@ void off_store(live *l);
 hd_value off_document(hd_pool *pool, const live *l);
 /* That is stored: frees the instance, and tells those that wait. */
 void off_leave(live *l);
+/* The end of the instance is stored: if it has failed, and has no parent that hears of it, the log says so. */
+void off_log(const live *l);
 
 /* ---- start.c */
 /* -1000 to 1000. That of a child is added to its parent's, and may be beyond. */

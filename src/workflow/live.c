@@ -664,6 +664,7 @@ static void end_live(live *l) {
     char id[HD_INSTANCE_ID_SIZE];
     memcpy(id, l->id, strlen(l->id) + 1);
     e->stats.finished++;
+    off_log(l);
     live_free(l);
     control_tell(e, id);
 }

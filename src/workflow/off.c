@@ -1,4 +1,5 @@
-/* off.c -- instances that cannot go on: they are marked as stalled.
+/* off.c -- instances that end badly: a line in the log for one that has failed; those that cannot go on are marked as
+ * stalled.
  *
  * An instance that cannot be read or stored is not run again and again: its document gets the status "stalled" and the
  * error, and stays as it is otherwise. Until that is stored the engine keeps the instance (live.off), without anything
@@ -7,6 +8,7 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
+#include <stdio.h>
 
 /* HD_KIND: the program has made a value that cannot be stored (Unsupported); all other failures are not the program's
  * (SystemError). */
@@ -100,4 +102,38 @@ bool off_begin(live *l, const hd_error *error) {
         env_log(e->env, HD_LOG_ERROR, "workflow instance %s cannot go on: %s", l->id,
                 error->message);
     return l->off;
+}
+
+/* ---- in the log */
+
+/* ", at the node raise of helper (shop.py:12)"; nothing, if the document does not say it. */
+static void write_place(char *out, size_t size, hd_value doc) {
+    hd_value at = hd_value_at(doc, "failed_at");
+    const char *node = hd_value_as_text(hd_value_at(at, "node"), "");
+    const char *name = hd_value_as_text(hd_value_at(at, "function"), "");
+    const char *source = hd_value_as_text(hd_value_at(at, "at"), "");
+    *out = 0;
+    if (*node)
+        snprintf(out, size, ", at the node %.80s%s%.80s%s%.100s%s", node, *name ? " of " : "", name,
+                 *source ? " (" : "", source, *source ? ")" : "");
+}
+
+static void log_document(const live *l, hd_value doc) {
+    char where_at[320];
+    hd_value error = hd_value_at(doc, "error");
+    const char *message = hd_value_as_text(hd_value_at(error, "message"), "");
+    write_place(where_at, sizeof where_at, doc);
+    env_log(l->e->env, HD_LOG_WARN, "workflow instance %s has %s%s%s%s%.300s%s", l->id,
+            instance_status_name(l->in->status), hd_value_exists(error) ? ": " : "",
+            hd_value_as_text(hd_value_at(error, "$error"), ""), *message ? ": " : "", message,
+            where_at);
+}
+
+/* The engine does not know who waits for the instance, in this program and in others: so it says so in any case. */
+void off_log(const live *l) {
+    hd_pool *pool;
+    bool is_bad = l->in->status == INSTANCE_FAILED || l->in->status == INSTANCE_STALLED;
+    if (!is_bad || l->depth || hd_pool_open(l->e->heap, &pool)) return;
+    log_document(l, hd_read(l->e->rt, pool, (hd_cell){ l->doc }));
+    hd_pool_close(pool);
 }

@@ -268,6 +268,36 @@ static void what_give_raises_is_what_the_branch_raises(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_world, tear_down_world)
 
+/* One line for each instance that has failed: which, why and where. A parent hears of its child. */
+static void a_failure_is_logged_once(void **state) {
+    register_nodes(
+        "bad",
+        "{'id':'r','kind':'RAISE','value':['new','ValueError',['oh\\nno']],'at':'shop.py:7'}",
+        "['in','r']");
+    register_nodes("calls",
+                   "{'id':'c','kind':'CHILD','workflow':'bad'},{'id':'out','kind':'RETURN'}",
+                   "['in','c'],['c','out']");
+    register_nodes("waits", "{'id':'s','kind':'SLEEP','seconds':9},{'id':'out','kind':'RETURN'}",
+                   "['in','s'],['s','out']");
+    lab_env_log_clear(env);
+    start_keyed("bad", "one", "{}");
+    pump();
+    assert_int_equal(lab_env_log_count(env), 1);
+    assert_non_null(strstr(lab_env_log_line(env, 0),
+                           "workflow instance bad/one has failed: "
+                           "ValueError: oh no, at the node r (shop.py:7)"));
+    start_keyed("calls", "two", "{}");
+    pump();
+    assert_int_equal(lab_env_log_count(env), 2);
+    assert_int_equal(lab_env_logged(env, "calls/two has failed: ValueError: oh no"), 1);
+    start("waits", "{}");
+    assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+    pump();
+    start("waits", "{}");
+    advance(9000);
+    assert_int_equal(lab_env_log_count(env), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(an_attribute_that_changes_is_stored),
@@ -277,6 +307,7 @@ int main(void) {
         TEST(an_exception_that_nothing_holds_is_gone),
         TEST(what_a_branch_gives_is_the_exception),
         TEST(where_it_was_raised_is_kept),
+        TEST(a_failure_is_logged_once),
         TEST(what_crosses_is_a_copy),
         TEST(a_document_with_exceptions_inside_is_read),
         TEST(an_element_that_does_not_fit_fails_its_branch),
