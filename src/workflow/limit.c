@@ -96,6 +96,12 @@ void limits_open(hd_engine *e) {
     admit_all(e);
 }
 
+/* In the order of the heap. */
+static bool goes_before(const strand *s, uint64_t rank, const strand *other) {
+    if (rank != other->ready.key) return rank < other->ready.key;
+    return s->ready.tie < other->ready.tie;
+}
+
 hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     *may_queue = true;
     if (!hd_value_exists(s->limit)) return HD_OK;
@@ -103,7 +109,7 @@ hd_status limit_enter(hd_engine *e, strand *s, uint64_t rank, bool *may_queue) {
     if (!l) return HD_NOMEM;
     assert(!s->limited_by);
     const strand *next = limit_next(l);
-    *may_queue = !e->limits_closed && (!next || rank < next->ready.key) && limit_has_room(l, s);
+    *may_queue = !e->limits_closed && (!next || goes_before(s, rank, next)) && limit_has_room(l, s);
     hd_status status = *may_queue ? HD_OK : binheap_push(&l->waiting, &s->ready, rank);
     if (status) return status;
     l->held += *may_queue;

@@ -223,6 +223,20 @@ static void a_step_that_is_withdrawn_lets_others_in(void **state) {
     assert_string_equal(order, "a c ");
 }
 
+/* docs/WORKERS.md: a step that is given back goes back to its place, which is before those that came later. */
+static void a_step_that_is_given_back_keeps_its_place(void **state) {
+    start_limited("a", 3, 0);
+    start_limited("b", 3, 0);
+    start_limited("c", 1, 0);
+    assert_string_equal(order, "a b ");
+    assert_int_equal(hd_attempt_give_back(engine, tokens[1]), HD_OK);
+    pump();
+    assert_string_equal(order, "a b b ");
+    end_one(0);
+    end_one(2);
+    assert_string_equal(order, "a b b c ");
+}
+
 /* A step that leaves its queue lets in the next one of its key, which may be one of the same instance. */
 static void a_pause_withdraws_all_steps_of_a_key(void **state) {
     register_many("free','limit':{'key':'k','most':2},'at':'x");
@@ -290,6 +304,7 @@ int main(void) {
         IN_A_WORLD(queues_are_listed),
         IN_A_WORLD(a_step_says_which_room_it_waits_for),
         IN_A_WORLD(steps_of_one_key_may_have_different_limits),
+        IN_A_WORLD(a_step_that_is_given_back_keeps_its_place),
         IN_A_WORLD(a_step_that_is_withdrawn_lets_others_in),
         IN_A_WORLD(a_pause_withdraws_all_steps_of_a_key),
         IN_A_WORLD(after_a_restart_a_limit_begins_with_the_highest_priority),
