@@ -11,18 +11,26 @@ static bool among_expected(const hd_tx *tx, uint32_t key) {
     return false;
 }
 
-static bool among_many(const table *keys, uint32_t key) {
-    for (table_probe p = table_find(keys, key); table_next(keys, &p);)
-        if (p.index == key) return true;
-    return false;
+#define NOWHERE UINT32_MAX
+
+/* Where the key stands in the list; `index` has the keys of a list of more than FEW_READS. */
+static inline uint32_t find(const table *index, const uint32_t *keys, uint32_t count,
+                            uint32_t key) {
+    if (count > FEW_READS) {
+        for (table_probe p = table_find(index, key); table_next(index, &p);)
+            if (keys[p.index] == key) return p.index;
+        return NOWHERE;
+    }
+    while (count-- > 0)
+        if (keys[count] == key) return count;
+    return NOWHERE;
 }
 
-static inline bool among_reads(const hd_tx *tx, uint32_t key) {
-    if (tx->reads.count > FEW_READS) return among_many(&tx->seen, key);
-    for (uint32_t i = tx->reads.count; i-- > 0;)
-        if (tx->reads.items[i] == key) return true;
-    return false;
+static inline uint32_t find_read(const hd_tx *tx, uint32_t key) {
+    return find(&tx->seen, tx->reads.items, tx->reads.count, key);
 }
+
+static bool among_reads(const hd_tx *tx, uint32_t key) { return find_read(tx, key) != NOWHERE; }
 
 /* Whether an earlier read includes this one: a deep read includes all places below its own. A read without a claim
  * includes reads without a claim alone. */
@@ -40,11 +48,11 @@ static bool is_covered(const hd_tx *tx, uint32_t key) {
 }
 
 /* From FEW_READS on the keys are also in a hash table: a scan for repetitions would take too long. */
-static hd_status index_keys(table *keys, const uint32_t *items, uint32_t count) {
+static hd_status index_keys(table *index, const uint32_t *keys, uint32_t count) {
     assert(count > FEW_READS);
     uint32_t from = count == FEW_READS + 1 ? 0 : count - 1;
     for (uint32_t i = from; i < count; i++) {
-        hd_status status = table_insert(keys, items[i], items[i]);
+        hd_status status = table_insert(index, keys[i], i);
         if (status) return status;
     }
     return HD_OK;
@@ -80,8 +88,8 @@ static inline hd_status diverge(hd_tx *tx) {
     return agreed ? copy_agreed(tx, agreed) : HD_OK;
 }
 
-/* A read that was not expected. Once one has met a value that is about to change, no read gives a value
- * any more; those that the run still makes are noted, so that the next one finds all of it up to date. */
+/* A read that was not expected. Once one has met a value that is about to change, no further one gives a value; those
+ * that the run still makes are noted, so that the next run finds all of it up to date. */
 static hd_status add_new(hd_tx *tx, uint32_t key) {
     const replica *r = tx->r;
     hd_status status = add_read(tx, key);
@@ -90,12 +98,13 @@ static hd_status add_new(hd_tx *tx, uint32_t key) {
     if (!(tx->flags & TX_RUN) || !place_doc(&r->places, key & KEY_PLACE)->doc.writer) return HD_OK;
     if (!r->observer.early || !r->observer.early(r->observer.ctx, tx, key)) return HD_OK;
     tx->flags |= TX_UNSETTLED;
-    tx_slow_down(tx);
+    tx->settled = tx->reads.count - 1;
     return tx_fail(tx, HD_PENDING);
 }
 
-static hd_status note_known(const hd_tx *tx) {
-    return tx->flags & TX_UNSETTLED ? HD_PENDING : HD_OK;
+/* The journal's read at this index is made again: it ends as it did before. */
+static inline hd_status note_known(const hd_tx *tx, uint32_t at) {
+    return (tx->flags & TX_UNSETTLED) && at >= tx->settled ? HD_PENDING : HD_OK;
 }
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
@@ -108,7 +117,8 @@ hd_status tx_note_slow(hd_tx *tx, uint32_t key) {
         hd_status status = diverge(tx);
         if (status) return status;
     }
-    if (among_reads(tx, key) || is_covered(tx, key)) return note_known(tx);
+    uint32_t at = find_read(tx, key);
+    if (at != NOWHERE || is_covered(tx, key)) return note_known(tx, at);
     return add_new(tx, key);
 }
 
@@ -133,15 +143,14 @@ hd_status tx_note_document(hd_tx *tx, place_id doc) {
         hd_status status = diverge(tx);
         if (status) return status;
     }
-    if (among_reads(tx, doc)) return note_again(tx, doc);
-    return add_new(tx, doc);
+    uint32_t at = find_read(tx, doc);
+    if (at == NOWHERE) return add_new(tx, doc);
+    hd_status status = note_known(tx, at);
+    return status ? status : note_again(tx, doc);
 }
 
 static bool among_claims(const hd_tx *tx, uint32_t key) {
-    if (tx->claim_only.count > FEW_READS) return among_many(&tx->claimed, key);
-    for (uint32_t i = tx->claim_only.count; i-- > 0;)
-        if (tx->claim_only.items[i] == key) return true;
-    return false;
+    return find(&tx->claimed, tx->claim_only.items, tx->claim_only.count, key) != NOWHERE;
 }
 
 hd_status tx_note_claim(hd_tx *tx, uint32_t key) {

@@ -205,7 +205,7 @@ static bool read_lately(const hd_tx *tx, uint32_t key) {
 
 /* Reads need not look at the transaction's own writes, nor at a clock, nor at documents that are ahead. */
 static inline bool reads_plainly(const hd_tx *tx) {
-    return !(tx->flags & (TX_EPOCH | TX_UNSETTLED)) && !tx_has_output(tx) && !tx->writes.count &&
+    return !(tx->flags & TX_EPOCH) && !tx_has_output(tx) && !tx->writes.count &&
            !tx->r->ahead.count;
 }
 
@@ -218,13 +218,14 @@ static inline bool is_plain_document(const hd_tx *tx, hd_cell cell) {
 
 /* The read is not the one expected. What is read again and again comes here the second time only. */
 hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell) {
-    if ((tx->flags & TX_UNSETTLED) && read_lately(tx, cell.id)) return value_failed(HD_PENDING);
+    if ((tx->flags & TX_UNSETTLED) && tx->reads.items[tx->settled] == cell.id)
+        return value_failed(HD_PENDING);
     if (!reads_plainly(tx)) return read_cell(tx, cell, 0);
     if (is_plain_document(tx, cell)) {
         hd_status status = tx_note_document(tx, cell.id);
         return status ? value_failed(status) : tx_place(tx, cell.id)->value;
     }
-    if (read_lately(tx, cell.id)) {
+    if (!(tx->flags & TX_UNSETTLED) && read_lately(tx, cell.id)) {
         hd_value v = tx_place(tx, cell.id)->value;
         if (v.bits != 0 && value_tag(v) != TAG_LINK) {
             tx->front.again[cell.id & 3] = cell.id;

@@ -314,6 +314,45 @@ static void a_run_is_set_aside_for_every_writer_that_it_discovers(void **state) 
     assert_int_equal(lab_find(l, "p3")->runs, 1);
 }
 
+/* Reads all cells that its name names, and notes what it got; "!": HD_PENDING. */
+static char looks[400];
+static hd_status look_again(lab_node *self, hd_tx *tx) {
+    char names[200], *rest = NULL;
+    snprintf(names, sizeof names, "%s", self->spec.name);
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        size_t n = strlen(looks);
+        hd_value v = hd_tx_get(tx, lab_cell(self->at, name));
+        if (hd_value_status(v) == HD_PENDING) snprintf(looks + n, sizeof looks - n, "! ");
+        else snprintf(looks + n, sizeof looks - n, "%g ", hd_value_as_double(v, -1));
+    }
+    return HD_OK;
+}
+
+/* C359, decision 0600: after a read that came too early, what was read before gives the same again, and everything else
+ * fails, also what is up to date. */
+static void what_was_read_before_an_early_read_can_be_read_again(void **state) {
+    *looks = 0;
+    lab_set(l, "x", 1);
+    lab_set(l, "y", 2);
+    lab_compute(l, "p", "x", plus_one);
+    lab_add(l, .name = "x p x p y y x", .effect = true, .declares = "-", .body = look_again);
+    lab_settle(l);
+    assert_string_equal(looks, "1 ! 1 ! ! ! 1 1 2 1 2 2 2 1 ");
+}
+
+/* The same in a journal that has an index. */
+static void what_was_read_before_an_early_read_is_found_among_many(void **state) {
+    *looks = 0;
+    lab_set(l, "x", 1);
+    for (int i = 0; i < 20; i++) lab_set(l, (char[]){ (char)('a' + i), 0 }, i);
+    lab_compute(l, "y", "x", plus_one);
+    lab_add(l, .name = "a b c d e f g h i j k l m n o p q r s t y x y a t s", .effect = true,
+            .declares = "-", .body = look_again);
+    lab_settle(l);
+    assert_string_equal(looks, "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 ! ! ! 0 19 18 "
+                               "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 2 1 2 0 19 18 ");
+}
+
 /* An effect writes what p copies, and another reads both: it sees them before or after, not between. */
 static hd_status write_s(lab_node *self, hd_tx *tx) {
     return lab_tx_put(self, tx, "s", lab_tx_number(self, tx, "x"));
@@ -406,6 +445,8 @@ int main(void) {
         S(suspended_runs_in_a_cycle_do_not_block_each_other),
         S(a_new_read_of_a_suspended_result_waits),
         S(a_run_is_set_aside_for_every_writer_that_it_discovers),
+        S(what_was_read_before_an_early_read_can_be_read_again),
+        S(what_was_read_before_an_early_read_is_found_among_many),
         S(what_an_effect_writes_is_derived_from_before_others_see_it),
         S(a_failed_run_depends_on_what_it_read),
         S(an_effect_that_writes_runs_once_for_each_answer),
