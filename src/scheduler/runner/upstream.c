@@ -243,17 +243,31 @@ static bool is_in_order(const scheduler *s, const node *n, place_id doc) {
     return w->pos < n->pos && !(w->flags & NODE_DORMANT) && !node_is_invalid(&s->graph, w);
 }
 
-/* A read that the node has registered already does not fail: each attempt gets further than the last. */
-bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
-    scheduler *s = ctx;
-    node_id id = reader_of(s, tx);
-    place_id at = key & KEY_PLACE;
-    if (!id || is_in_order(s, node_of(s, id), place_at(&s->r->places, at)->root)) return false;
+/* Most reads that fail: the document is the output of one node, and that is out of date itself. */
+static bool is_output_outdated(const scheduler *s, node_id id, place_id doc) {
+    const place *p = place_at(&s->r->places, doc);
+    if ((p->doc.flags & DOC_MULTI_WRITER) || p->doc.writer == id) return false;
+    const node *w = node_of(s, p->doc.writer);
+    return (w->flags & (NODE_ROOT_OUT | NODE_MATERIALISER)) == NODE_ROOT_OUT && is_outdated(s, w);
+}
+
+static bool is_upstream_outdated(scheduler *s, node_id id, place_id at) {
+    place_id doc = place_at(&s->r->places, at)->root;
+    if (is_in_order(s, node_of(s, id), doc)) return false;
+    if (is_output_outdated(s, id, doc)) return true;
     if (!s->iteration)
         s->upstream_epoch++; /* a suspended run reads, and the program may have written */
     search q = search_for(s, id);
     visit_writers(&q, at, UINT32_MAX);
-    return search_on(&q) && !is_registered(node_of(s, id), key);
+    return search_on(&q) != 0;
+}
+
+/* A read that the node has registered already does not fail: each attempt gets further than the last. */
+bool runner_check_read(void *ctx, const hd_tx *tx, uint32_t key) {
+    scheduler *s = ctx;
+    node_id id = reader_of(s, tx);
+    return id && is_upstream_outdated(s, id, key & KEY_PLACE) &&
+           !is_registered(node_of(s, id), key);
 }
 
 /* ---- after a run */
