@@ -213,6 +213,9 @@ static void the_next_runnable_is_the_lowest(void **state) {
                 if (lowest == UINT32_MAX) break;
                 graph_set_clean(g, graph_node(g, g->node_at[lowest]));
                 from = lowest + 1;
+                bool last = !graph_runnable(g, lowest >> 6) && graph_lower_last(g, lowest >> 6);
+                if (count == 1 && round) assert_true(last);
+                for (uint32_t i = 0; i < count; i++) assert_true(!last || marked[i] < from);
             }
             assert_int_equal(graph_lowest_runnable(g), UINT32_MAX);
             assert_int_equal(g->top, 0);

@@ -241,13 +241,17 @@ static inline uint64_t graph_runnable(const graph *g, uint32_t word) {
     return g->invalid.words[word] & g->live.words[word] & g->eligible.words[word];
 }
 
+/* No other word of the summary is raised among those that share its bit of `top`. */
+bool graph_is_last_of_share(const graph *g, uint32_t at);
+
 /* For a word in which nothing is runnable: if it is the only one that is raised, lowers it. True: nothing is
  * runnable at all. */
 static inline bool graph_lower_last(graph *g, uint32_t word) {
     assert(!graph_runnable(g, word));
-    uint32_t at = word >> 6;
-    if (g->top_shift != SUMMARY_SHIFT || g->top != UINT64_C(1) << at) return false;
+    uint32_t at = word >> 6, shift = g->top_shift - SUMMARY_SHIFT;
+    if (g->top != UINT64_C(1) << (at >> shift)) return false;
     if (g->summary.words[at] != UINT64_C(1) << (word & 63)) return false;
+    if (RARELY(shift) && !graph_is_last_of_share(g, at)) return false;
     g->summary.words[at] = g->top = 0;
     return true;
 }

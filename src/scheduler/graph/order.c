@@ -228,6 +228,14 @@ static uint32_t next_raised(graph *g, uint32_t word) {
     return UINT32_MAX;
 }
 
+bool graph_is_last_of_share(const graph *g, uint32_t at) {
+    uint32_t shift = g->top_shift - SUMMARY_SHIFT, count = summary_words(g->order_capacity);
+    uint32_t first = at >> shift << shift, end = first + (1U << shift);
+    for (uint32_t s = first; s < end && s < count; s++)
+        if (s != at && g->summary.words[s]) return false;
+    return true;
+}
+
 /* From the top down: the lowest raised word is looked at, and lowered if there is nothing in it. */
 uint32_t graph_lowest_runnable(graph *g) {
     uint32_t shift = g->top_shift - SUMMARY_SHIFT;
