@@ -268,13 +268,26 @@ static hd_status commit_writes(scheduler *s, node_id id, hd_tx *tx) {
     return HD_OK;
 }
 
+/* What runner_show_output is for, unless the value is the same. */
+static void write_plain_output(scheduler *s, node_id id, place_id at, hd_value v) {
+    if (value_equal(place_at(&s->r->places, at)->value, v)) return;
+    s->r->group = 0;
+    value_unref(runner_show_output(s, id, at, value_ref(v)));
+}
+
 /* The single output of a computation, in place. */
 static hd_status write_output(scheduler *s, node_id id, hd_tx *tx) {
+    place_id at = tx->front.out;
+    hd_value v = tx->front.out_value;
     bool changed;
-    if (tx->class == HD_COMMIT_DERIVED && !tx->writes.count && !tx->preconditions.count)
-        return overlay_write(s->r, tx->front.out, tx->front.out_value, tx->stamp.group, id,
-                             &changed);
-    return tx_unpack_single(tx);
+    if (tx->class != HD_COMMIT_DERIVED || tx->writes.count || tx->preconditions.count)
+        return tx_unpack_single(tx);
+    if (s->tracer || s->asynchronous || tx->stamp.group ||
+        !runner_is_plain_output(s->r, place_at(&s->r->places, at)))
+        return overlay_write(s->r, at, v, tx->stamp.group, id, &changed);
+    s->tick = true;
+    write_plain_output(s, id, at, v);
+    return HD_OK;
 }
 
 /* Section 10: the causes of the run go into its commit, and stay known when its new read set replaces the
@@ -483,8 +496,7 @@ hd_status runner_write_output(scheduler *s, node_id id, place_id at, hd_value v)
         runner_begin_row(s);
         return s->cancelled ? HD_ABORTED : status; /* runner_end_unusual removes the node */
     }
-    if (value_equal(p->value, v)) return HD_OK;
-    value_unref(runner_show_output(s, id, at, value_ref(v)));
+    write_plain_output(s, id, at, v);
     return HD_OK;
 }
 
@@ -587,7 +599,25 @@ static void end_first(scheduler *s, node_id id, hd_tx *tx) {
     else if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
 }
 
+/* A run like a plain one, of a node whose record names causes of it. False: it has to take the long way, and nothing
+ * of it is committed yet. */
+static bool end_told(scheduler *s, node_id id, hd_tx *tx, hd_status *status) {
+    const uint32_t told = NODE_LINKED | NODE_TOLD_WHY;
+    if (*status || tx->flags != (TX_OPEN | TX_RUN) || !tx_reads_unchanged(tx)) return false;
+    if ((node_of(s, id)->flags & (told | NODE_NEVER_RAN)) != told) return false;
+    if (causes_take(s, id, tx)) return false;
+    if (tx_has_output(tx))
+        *status = runner_write_in_place(s, id, tx->front.out, tx->front.out_value);
+    if (*status) return false;
+    s->concluding = id; /* the record is needed until the run has completed */
+    completed(s, id, tx);
+    s->concluding = 0;
+    if (tx->pool && tx->pool->count) hd_pool_clear(tx->pool);
+    return true;
+}
+
 void runner_end_unusual(scheduler *s, node_id id, hd_tx *tx, hd_status status) {
+    if (end_told(s, id, tx, &status)) return;
     runner_end_row(s);
     if (!status && is_plain_first(node_of(s, id), tx)) {
         end_first(s, id, tx);
