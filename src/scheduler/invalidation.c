@@ -220,6 +220,7 @@ static void on_changed(void *ctx, place_id at, bool shape, hd_value before, hd_v
     s->tick = true;
     if (RARELY(s->iteration && !s->r->origin_node)) { /* written from a body */
         s->behind = true;
+        s->asks = 1;
         s->upstream_epoch++;
     }
     invalidation_mark_all(s, at, place_at(&s->r->places, at)->watch, s->r->origin_node, before);

@@ -170,7 +170,6 @@ scheduler *scheduler_of(hd_runtime *rt) {
     list_init(&s->suspensions);
     list_init(&s->resumed);
     list_init(&s->unconfirmed);
-    table_init(&s->repeat_index, s->env);
     rt->hooks = (runtime_hooks){ .ctx = s,
                                  .pump = pump,
                                  .deadline = deadline,

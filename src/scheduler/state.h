@@ -16,6 +16,7 @@
 
 #define RUNS_OVER      (UINT32_C(1) << 31)
 #define ITERATIONS_MAX 10 /* sweeps per pass, and so runs of one node per pass */
+#define REPEATS_END    16 /* above what scheduler.repeats counts up to */
 #define RETRIES_MAX    10 /* of transient failures */
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 2000
@@ -103,11 +104,6 @@ typedef struct node_side {
     uint32_t timed_runs;
     uint64_t total_ns;
 } node_side;
-
-typedef struct repeat {
-    node_id node;
-    uint32_t count;
-} repeat;
 
 typedef struct idle_waiter {
     hd_idle_fn fn;
@@ -209,6 +205,7 @@ typedef struct scheduler {
     uint64_t pass;
     uint32_t iteration;       /* 0: between passes */
     uint32_t cursor;          /* the position from which the sweep goes on */
+    uint32_t asks;            /* not 0: each node needs a look before it runs; else most do not */
     uint32_t counting;        /* not 0: nodes may run again in this pass, so runs are counted */
     bool tick;                /* there may be something for a pass to do */
     uint64_t slice_end;       /* 0: unlimited */
@@ -220,8 +217,9 @@ typedef struct scheduler {
     uint64_t gave_way_moves;  /* graph.repaired_nodes then */
     bool must_wait;           /* no node runs before the next pump; set by the pattern layer */
     VEC(node_id) provisional; /* nodes with NODE_PROVISIONAL */
-    VEC(repeat) repeats;      /* runs of this pass, counted while `counting` is set */
-    table repeat_index;       /* node -> index into repeats */
+    /* By node: the last pass in which its runs were counted, times REPEATS_END, and how many of them. */
+    uint64_t *repeats;
+    uint32_t repeat_capacity; /* 0: none yet */
     node_id aside;          /* the node whose run was set aside last, until that is discounted; 0 */
     uint64_t moves;         /* graph.repaired_nodes when a run last looked at it; by runner */
     bool behind;            /* something below the cursor may be runnable; by runner and settle */

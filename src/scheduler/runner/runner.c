@@ -581,9 +581,9 @@ static void run_unusual(scheduler *s, node_id id) {
 
 /* Most runs that come here are plain ones that are timed. */
 void runner_run_unusual(scheduler *s, node_id id, uint32_t pos) {
-    const node *n = node_of(s, id);
+    node *n = node_of(s, id);
     if (!s->tracer && !(n->flags & NODE_UNUSUAL)) {
-        runner_run_plain(s, id, pos, s->until_clock == 0 || gates_times_next(n));
+        runner_run_plain(s, n, id, pos, s->until_clock == 0 || gates_times_next(n));
         return;
     }
     runner_end_row(s);

@@ -182,8 +182,7 @@ static inline void runner_end_row(scheduler *s) {
 }
 
 /* True: the run turned out not to be plain. */
-static inline bool runner_run_plain(scheduler *s, node_id id, uint32_t pos, bool timed) {
-    node *n = &s->graph.nodes[id];
+static inline bool runner_run_plain(scheduler *s, node *n, node_id id, uint32_t pos, bool timed) {
     hd_tx *tx = s->tx;
     bit_clear_set(s->graph.invalid, pos);
     runner_prepare(s, n, tx);
@@ -216,11 +215,12 @@ static inline bool runner_run_node(scheduler *s, node_id id, uint32_t pos) {
     assert(s->graph.node_at[pos] == id && s->graph.nodes[id].pos == pos);
     assert(graph_runnable(&s->graph, pos >> 6) >> (pos & 63) & 1); /* I2: invalid, live, eligible */
     assert(!s->concluding && !s->cancelled && s->rt->in_run);
-    if (RARELY(--s->until_clock == 0 || (s->graph.nodes[id].flags & (NODE_UNUSUAL | NODE_TIMED)))) {
+    node *n = &s->graph.nodes[id];
+    if (RARELY(--s->until_clock == 0 || (n->flags & (NODE_UNUSUAL | NODE_TIMED)))) {
         runner_run_unusual(s, id, pos);
         return true;
     }
-    return runner_run_plain(s, id, pos, false);
+    return runner_run_plain(s, n, id, pos, false);
 }
 
 #endif

@@ -188,8 +188,6 @@ static void check_nodes(const scheduler *s) {
 static void check_pass(const scheduler *s) {
     assert(!s->iteration && !s->running && !s->concluding && !s->cancelled && !s->rechecking);
     assert(!s->upstream_walk.count && !s->rt->in_run);
-    for (uint32_t i = 0; i < s->repeats.count; i++)
-        assert(s->repeats.items[i].count < ITERATIONS_MAX); /* I6 */
 }
 
 void settle_check(const scheduler *s) {

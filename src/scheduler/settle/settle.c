@@ -46,10 +46,6 @@ static void begin_counting(scheduler *s) {
     s->stats.passes++;
     s->counting = 0;
     s->aside = 0;
-    if (s->repeats.count) {
-        vec_clear(&s->repeats);
-        table_clear(&s->repeat_index);
-    }
 }
 
 /* A pass that gave way in the middle goes on there: what it has counted still counts (I6). Returns
@@ -73,15 +69,26 @@ static uint32_t begin_pass(scheduler *s) {
 
 /* ---- sweeping */
 
-static uint32_t *repeats_of(const scheduler *s, node_id id) {
-    for (table_probe p = table_find(&s->repeat_index, id); table_next(&s->repeat_index, &p);)
-        if (s->repeats.items[p.index].node == id) return &s->repeats.items[p.index].count;
-    return NULL;
+/* How often the node has run in this pass, as far as that was counted. */
+static uint32_t repeats_of(const scheduler *s, node_id id) {
+    uint64_t word = id < s->repeat_capacity ? s->repeats[id] : 0;
+    return word / REPEATS_END == s->pass ? (uint32_t)(word % REPEATS_END) : 0;
+}
+
+/* Makes room in `repeats` for all nodes. False: no memory. */
+SELDOM static bool room_for_repeats(scheduler *s) {
+    uint32_t old = s->repeat_capacity, capacity = s->graph.node_capacity;
+    uint64_t *repeats =
+        env_resize(s->env, s->repeats, old * sizeof *repeats, capacity * sizeof *repeats);
+    if (!repeats) return false;
+    memset(repeats + old, 0, (capacity - old) * sizeof *repeats);
+    s->repeats = repeats;
+    s->repeat_capacity = capacity;
+    return true;
 }
 
 static bool used_up(const scheduler *s, node_id id) {
-    const uint32_t *count = repeats_of(s, id);
-    return count && *count >= ITERATIONS_MAX - 1;
+    return repeats_of(s, id) >= ITERATIONS_MAX - 1;
 }
 
 /* The node has used up its runs: it waits behind its backoff, and the end of the pass names it. */
@@ -96,26 +103,22 @@ static void exhaust(scheduler *s, node_id id, uint64_t now) {
 /* Counts one more run of the node in this pass. Called from the second sweep on, and after a sweep went
  * back: before that no node runs twice. False: the node has had all its runs, and waits. */
 static bool count_run(scheduler *s, node_id id) {
-    uint32_t *count = repeats_of(s, id);
-    assert(s->counting && (!count || *count < ITERATIONS_MAX)); /* I6 */
-    if (count && *count >= ITERATIONS_MAX - 1) {
+    uint32_t count = repeats_of(s, id);
+    assert(s->counting && count < ITERATIONS_MAX); /* I6 */
+    if (count >= ITERATIONS_MAX - 1) {
         exhaust(s, id, env_now_ns(s->env));
         return false;
     }
-    if (count) {
-        ++*count;
-    } else if (vec_push(s->env, &s->repeats, ((repeat){ id, 1 })) &&
-               table_insert(&s->repeat_index, id, s->repeats.count - 1)) {
-        s->repeats.count--; /* no memory: not counted; the limit on sweeps still holds */
-    }
+    /* Without memory the run is not counted; the limit on sweeps still holds. */
+    if (id < s->repeat_capacity || room_for_repeats(s))
+        s->repeats[id] = s->pass * REPEATS_END + count + 1;
     return true;
 }
 
 /* A run that was set aside is not counted: the node upstream that it waited for has run since, and that run
  * was counted. */
 static void discount_aside(scheduler *s) {
-    uint32_t *count = repeats_of(s, s->aside);
-    if (count && *count) --*count;
+    if (repeats_of(s, s->aside)) s->repeats[s->aside]--;
     s->aside = 0;
 }
 
@@ -188,27 +191,33 @@ static uint32_t sweep_from(scheduler *s) {
     return 0;
 }
 
+/* Whether admit is asked for each node. That changes only in runs that are not plain; where it changes while a body is
+ * on the stack, `asks` is set there. Invalid materialisers are looked at apart. */
+static bool must_ask(const scheduler *s) {
+    return (s->counting | s->suspended | s->behind | s->backed.count | s->leads) != 0 ||
+           s->refused_until || s->r->authority->late;
+}
+
 /* True: the pass gives way to the pump. */
 static bool sweep(scheduler *s) {
     graph *g = &s->graph;
     assert(s->iteration >= 1 && s->iteration <= ITERATIONS_MAX);
     bool gives_way = s->r->ahead.count > 0 || s->must_wait;
-    bool must_ask = s->r->authority->late || s->backed.count || s->leads; /* admit, for each node */
     s->stats.iterations++;
     graph_settle(g); /* an event may have demanded nodes, whose declared reads brought edges */
     s->cursor = sweep_from(s);
     s->counting |= s->iteration > 1;
     s->behind = s->cursor && graph_lowest_runnable(g) < s->cursor;
     s->upstream_epoch++;
+    s->asks = must_ask(s);
     runner_begin_row(s);
     for (uint32_t pos; !gives_way && next_runnable(g, s->cursor, &pos);) {
         node_id id = g->node_at[pos];
-        if (RARELY(g->materialisers_invalid | s->counting | must_ask | s->suspended | s->behind |
-                   (s->refused_until > 0)) &&
-            !admit(s, id, pos))
-            continue;
+        if (RARELY(g->materialisers_invalid | s->asks) && !admit(s, id, pos)) continue;
         s->cursor = pos + 1;
-        gives_way = runner_run_node(s, id, pos) && use_slice(s);
+        if (!runner_run_node(s, id, pos)) continue;
+        s->asks = must_ask(s);
+        gives_way = use_slice(s);
     }
     runner_end_row(s);
     assert(!s->cancelled && !s->concluding);
@@ -462,8 +471,7 @@ uint32_t settle_unsettled(const scheduler *s) {
 void settle_fini(scheduler *s) {
     vec_fini(s->env, &s->provisional);
     vec_fini(s->env, &s->requested);
-    vec_fini(s->env, &s->repeats);
-    table_fini(&s->repeat_index);
+    env_free(s->env, s->repeats, s->repeat_capacity * sizeof *s->repeats);
     vec_fini(s->env, &s->waiting);
     vec_fini(s->env, &s->backed);
 }
