@@ -120,7 +120,7 @@ typedef struct graph {
     back_edges;
     table back_index; /* (writer, reader) -> index into back_edges */
     bool back_lost;
-    uint32_t retry_low, retry_high; /* edges went away among these positions; low > high: none */
+    uint32_t retry_low, retry_high; /* edges went away among these positions; high 0: none */
 
     /* Liveness. Both have order_capacity entries, and a node stands at most once in each, so that
      * demand and withdrawal need no memory. */
@@ -341,11 +341,10 @@ void graph_withdraw(graph *g, node_id id);
 /* After a run or a registration, or a batch of them: puts the order right for the edges that came;
  * re-derives liveness in the region upstream of what was withdrawn, once for all of it (a node that
  * goes dormant while invalid is unlinked); and retries the back edges that were blocked by edges
- * which are gone. Costs three comparisons when there is nothing to do. */
+ * which are gone. Costs one comparison when there is nothing to do. */
 void graph_settle_slow(graph *g);
 static inline void graph_settle(graph *g) {
-    if (g->withdrawn_count || g->pending.count || g->retry_low <= g->retry_high)
-        graph_settle_slow(g);
+    if (g->withdrawn_count | g->pending.count | g->retry_high) graph_settle_slow(g);
 }
 
 /* Closes the holes in the order once they are half of it. Positions change, so call it between

@@ -193,7 +193,7 @@ void graph_tidy(graph *g) {
     assert(to + g->holes == g->order_count);
     g->order_count = to;
     g->holes = 0;
-    if (g->retry_low <= g->retry_high) order_note(g, 0, UINT32_MAX);
+    if (g->retry_high) order_note(g, 0, UINT32_MAX);
 }
 
 /* ---- the next to run */

@@ -103,7 +103,7 @@ static bool still_down(graph *g, back_edge b, bool *nomem) {
 void order_retry(graph *g) {
     bool nomem = false;
     if (g->back_lost) find_lost(g);
-    if (g->retry_low > g->retry_high) return;
+    if (!g->retry_high) return;
     for (uint32_t i = 0; i < g->back_edges.count;) {
         if (still_down(g, g->back_edges.items[i], &nomem)) i++;
         else drop_at(g, i);
