@@ -91,6 +91,8 @@ typedef struct flight {
  * of its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced,
  * are faster than the whole if a sync takes less time than making the whole. */
 #define FLIGHT_GROUP 128
+/* With so many instances a commit is large enough in any case: what would change more of them waits until it begins. */
+#define FLIGHT_MOST 4096
 
 /* The store has refused the commit of a step that ran within a transaction. */
 typedef struct refusal {

@@ -836,6 +836,7 @@ bool live_may_commit(const hd_engine *e) {
 
 /* A store in memory commits at once: there is no sync during which the next group could be made. */
 bool live_is_group(const hd_engine *e) {
+    if (e->changed.count >= FLIGHT_MOST) return true;
     if (e->changed.count < FLIGHT_GROUP || e->rt->owns_memory) return false;
     return e->waits ? may_overlap(e) : is_worth_a_sync(e);
 }

@@ -378,7 +378,8 @@ static void fire(hd_engine *e, strand *s) {
 static bool fire_due(hd_engine *e, bool of_loaded) {
     uint64_t now = env_wall_ms(e->env);
     bool any = false;
-    for (binheap_item *first; (first = binheap_peek(&e->timers)) && first->key <= now; any = true) {
+    for (binheap_item *first;
+         (first = binheap_peek(&e->timers)) && first->key <= now && !live_is_group(e); any = true) {
         strand *s = BINHEAP_ENTRY(first, strand, timer);
         if (of_loaded && !s->loaded) break;
         fire(e, s);
@@ -451,8 +452,10 @@ bool step_work(hd_engine *e) {
     return task_fire(e) || any;
 }
 
-/* Timers are kept in wall clock time; how long that is on the clock that waits is worked out anew each time. */
+/* What is due waits while what has changed is a group that is to be committed first. Timers are kept in wall clock
+ * time; how long that is on the clock that waits is worked out anew each time. */
 uint64_t step_deadline(const hd_engine *e) {
+    if (live_is_group(e)) return UINT64_MAX; /* a commit comes first */
     uint64_t claims = task_deadline(e);
     const binheap_item *first = binheap_peek(&e->timers);
     if (!first || !claims) return claims;

@@ -131,12 +131,46 @@ static void late_iterations_allocate_no_more_than_early_ones(void **state) {
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+static void start_sleepers(uint64_t count) {
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_flow_sleep(flow, "9");
+    hd_flow_return(flow, "1");
+    use_flow();
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(hd_workflow_start(engine, "w", hd_object(), NULL, id), HD_OK);
+    for (hd_engine_stats now = { 0 }; now.timers < count; hd_engine_stat(engine, &now)) {
+        (void)hd_runtime_pump(rt);
+        assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    }
+}
+
+/* The commits with which the engine stores that all of them have gone on. */
+static uint64_t commits_of_waking(uint64_t count) {
+    hd_engine_stats before, after;
+    hd_engine_stat(engine, &before);
+    lab_env_advance_ms(env, 9000);
+    for (after = before; after.finished < count; hd_engine_stat(engine, &after)) {
+        (void)hd_runtime_pump(rt);
+        assert_int_equal(hd_runtime_sync(rt), HD_OK);
+    }
+    return after.commits - before.commits;
+}
+
+/* Timers that are due together are stored in groups, as steps that end together are: a commit is not as large as there
+ * are timers. */
+static void many_timers_share_several_commits(void **state) {
+    enum { MANY = 10000, MOST = 4096 };
+    start_sleepers(MANY);
+    assert_in_range(commits_of_waking(MANY), (MANY + MOST - 1) / MOST, MANY / MOST + 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_completion_costs_the_same_among_10_and_among_500_nodes),
         TEST(iterations_cost_the_same),
         TEST(branches_cost_the_same),
         TEST(late_iterations_allocate_no_more_than_early_ones),
+        TEST(many_timers_share_several_commits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,10 +67,17 @@ static uint64_t always_now(void *ctx) {
     return 1;
 }
 
+static uint64_t wall_ms = UINT64_C(1600000000000);
+static uint64_t wall(void *ctx) {
+    (void)ctx;
+    return wall_ms;
+}
+
 /* On a clock that stands still a sync takes no time, so that every group is worth one. */
 static int open_world_without_time(void **state) {
     hd_env env = hd_env_system();
     env.monotonic_ns = always_now;
+    env.wall_ms = wall;
     return open_world_with(state, &env);
 }
 
@@ -141,6 +148,43 @@ static void refused_commits_lose_nothing(void **state) {
     assert_int_equal(hd_close(other), HD_OK);
 }
 
+static const char nap[] =
+    "{\"heddle\":1,\"name\":\"nap\",\"functions\":[{\"name\":\"run\",\"nodes\":[{\"id\":\"in\","
+    "\"kind\":\"ENTRY\"},{\"id\":\"s\",\"kind\":\"SLEEP\",\"seconds\":9},{\"id\":\"out\",\"kind\":"
+    "\"RETURN\"}],\"edges\":[[\"in\",\"s\"],[\"s\",\"out\"]]}]}";
+
+static void start_naps(uint64_t count) {
+    hd_pool *pool;
+    char id[HD_INSTANCE_ID_SIZE];
+    assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
+    hd_value v = hd_json_parse(pool, nap, strlen(nap), NULL);
+    assert_int_equal(hd_workflow_register(engine, v, NULL, NULL), HD_OK);
+    hd_pool_close(pool);
+    for (uint64_t i = 0; i < count; i++)
+        assert_int_equal(hd_workflow_start(engine, "nap", hd_object(), NULL, id), HD_OK);
+}
+
+/* Timers that are due together are stored in groups, as steps that end together are. */
+static void timers_that_are_due_together_are_stored_in_groups(void **state) {
+    (void)state;
+    hd_engine_stats stats = { 0 };
+    run_until_finished(NULL, NULL);
+    start_naps(MANY);
+    while (stats.timers < MANY) {
+        (void)hd_runtime_pump(rt);
+        assert_int_equal(hd_runtime_sync(rt), HD_OK);
+        hd_engine_stat(engine, &stats);
+    }
+    uint64_t before = stats.commits;
+    wall_ms += 9000;
+    while (stats.finished < 2 * MANY) {
+        (void)hd_runtime_pump(rt);
+        assert_int_equal(hd_runtime_sync(rt), HD_OK);
+        hd_engine_stat(engine, &stats);
+    }
+    assert_int_equal(stats.commits - before, MANY / GROUP);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void) {
@@ -149,6 +193,8 @@ int main(void) {
                                         open_world_without_time, close_world),
         cmocka_unit_test_setup_teardown(starts_are_sent_before_the_pump, open_world_without_time,
                                         close_world),
+        cmocka_unit_test_setup_teardown(timers_that_are_due_together_are_stored_in_groups,
+                                        open_world_without_time, close_world),
         TEST(refused_commits_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
