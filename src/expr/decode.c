@@ -452,7 +452,8 @@ static hd_status take_failure(decoder *d) {
 hd_status decode_slot(world *w, hd_value from, decode_ref_fn find, void *ctx, ev *out,
                       hd_error *error) {
     decoder d = { w, find, ctx, error, HD_OK };
-    world_begin(w);
+    if (find) world_begin_stored(w);
+    else world_begin(w);
     *out = decode(&d, from);
     return ev_failed(*out) || d.status ? take_failure(&d) : HD_OK;
 }
@@ -489,7 +490,7 @@ hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, 
                         hd_error *error) {
     decoder d = { w, find, ctx, error, HD_OK };
     bool good;
-    world_begin(w);
+    world_begin_stored(w);
     if (object.kind == EV_LIST) good = fill_list(&d, object.list, from);
     else if (object.kind == EV_EXC) good = fill_error(&d, object.exc, from);
     else if (object.kind == EV_SET) good = fill_set(&d, object.dict, hd_value_at(from, "$set"));

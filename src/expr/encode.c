@@ -40,9 +40,11 @@ static ev utf8_of(world *w, const text *t, const char *before) {
 
 static hd_value encode_text(encoder *e, const text *t) {
     if (text_has_surrogate(t)) return encode_points(e, t);
-    ev bytes = utf8_of(e->w, t, "");
-    if (ev_failed(bytes)) return failed(e);
-    return hd_string_n(e->pool, (const char *)bytes.text->data, bytes.text->count);
+    text_builder b = write_text(e->w);
+    write_utf8(&b, t);
+    hd_value v = b.failed ? failed(e) : hd_string_n(e->pool, b.data, b.count);
+    write_drop(&b);
+    return v;
 }
 
 static bool is_dollar(const text *t) { return t->count && text_at(t, 0) == '$'; }

@@ -78,7 +78,7 @@ struct world {
     slab blocks[WORLD_CLASSES]; /* by size / 32, rounded up */
     list large;                 /* blocks above WORLD_BLOCK_MAX */
     size_t bytes;               /* in blocks that are in use */
-    size_t bytes_most;          /* what `bytes` may become; by world_begin */
+    size_t bytes_most;          /* what `bytes` may become; by world_begin and world_begin_stored */
     uint32_t objects;           /* that exist; `zeroes` has room for all of them */
     uint32_t iterators;         /* among them: see machine.c */
     uint64_t seed;              /* of hashes */
@@ -153,12 +153,16 @@ static inline void world_sweep(world *w) {
     if (w->zeroes.count) world_sweep_now(w);
 }
 
-/* An evaluation begins, or a value of the store is read: it may add limits.bytes to what is there. The variables of
+/* An evaluation begins, or a value from outside is read: it may add limits.bytes to what is there. The variables of
  * many instances are in one world, so a limit of all objects together would let one instance fail because of others. */
 static inline void world_begin(world *w) {
     size_t room = SIZE_MAX / 2 - w->bytes;
     w->bytes_most = w->bytes + (w->limits.bytes < room ? w->limits.bytes : room);
 }
+
+/* What an instance has is written, or read again. Many evaluations have made it, within their limits: so there is
+ * none. */
+static inline void world_begin_stored(world *w) { w->bytes_most = SIZE_MAX / 2; }
 
 /* ---- Nesting ----------------------------------------------------------------------------- */
 

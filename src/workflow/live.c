@@ -619,19 +619,23 @@ static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
     return status ? status : keep_note(l);
 }
 
-/* Of the encoder: the instance has a value that has no form in the store. */
-static bool is_unfit(hd_status status) { return status == HD_KIND || status == HD_FAILED; }
+/* Of the encoder, and of the store: the instance has a value that has no form there, or is too long. */
+static bool is_unfit(hd_status status) {
+    return status == HD_KIND || status == HD_FAILED || status == HD_LIMIT;
+}
 
-static void why_unfit(hd_error *error) {
-    env_error(error, HD_KIND,
-              "it has a value that cannot be stored, such as tuples nested too deep");
+static void why_unfit(hd_status status, hd_error *error) {
+    bool is_long = status == HD_LIMIT;
+    env_error(error, is_long ? HD_LIMIT : HD_KIND,
+              is_long ? "it has a text, or another value, that is too long to be stored"
+                      : "it has a value that cannot be stored, such as tuples nested too deep");
 }
 
 /* An instance that cannot be stored with its first walk is stalled from the beginning, in the same commit: a parent
  * that has begun it goes on from there. Nothing of the walk is in the transaction. */
-static hd_status store_stalled(target *t, live *l) {
+static hd_status store_stalled(target *t, live *l, hd_status why) {
     hd_error error;
-    why_unfit(&error);
+    why_unfit(why, &error);
     if (!stop(l, &error)) return HD_NOMEM;
     hd_value doc = off_document(hd_tx_pool(t->tx), l);
     if (hd_value_status(doc)) return hd_value_status(doc);
@@ -649,7 +653,7 @@ static hd_status store(hd_tx *tx, live *l) {
     hd_status status = engine_fence(tx, l->shard);
     if (!status && !fresh) status = tx_note_claim(tx, l->doc);
     if (!status) status = write_changes(tx, l, &out);
-    if (fresh && is_unfit(status)) status = store_stalled(&t, l);
+    if (fresh && is_unfit(status)) status = store_stalled(&t, l, status);
     status = write_keys(&t, status);
     if (fresh) status = end_whole(&t, status);
     if (!status && kind) status = write_kind(tx, l);
@@ -906,9 +910,9 @@ static void lose_all(hd_engine *e, flight *f) {
 }
 
 /* Instances share commits: the others must not wait for ever because of one that cannot be stored. */
-static void drop_unfit(live *l) {
+static void drop_unfit(live *l, hd_status why) {
     hd_error error;
-    why_unfit(&error);
+    why_unfit(why, &error);
     write_off(l, &error);
 }
 
@@ -967,7 +971,7 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
     hd_status status = store_all(e, f, tx, &unfit);
     if (status) {
         hd_tx_abort(tx);
-        if (unfit) drop_unfit(unfit);
+        if (unfit) drop_unfit(unfit, status);
         lose_all(e, f);
         keep_lost(e);
         away_lost(e);

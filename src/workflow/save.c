@@ -98,7 +98,8 @@ static uint32_t number_of(void *ctx, world *w, ev object) {
 
 static hd_value slot(saver *s, ev v) {
     hd_value stored = encode_slot(s->in->w, s->pool, v, number_of, s);
-    hd_status why = hd_value_status(stored) == HD_NOMEM ? HD_NOMEM : HD_FAILED;
+    hd_status why = hd_value_status(stored);
+    if (why != HD_NOMEM && why != HD_LIMIT) why = HD_FAILED;
     if (!hd_value_exists(stored) && !s->status)
         s->status = s->in->w->status ? s->in->w->status : why;
     return stored;
@@ -518,6 +519,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     if (s.status) return s.status;
     table_init(&s.whole, in->env);
     instance_enter(in);
+    world_begin_stored(in->w);
     if (instance_is_over(in)) save_over(&s);
     else save_open(&s);
     save_ending(&s);
@@ -531,6 +533,7 @@ hd_status instance_save(instance *in, const doc_writer *out) {
     vec_fini(in->env, &s.fresh);
     table_fini(&s.whole);
     hd_pool_close(s.pool);
+    if (s.status && s.status != HD_NOMEM && in->w->failure == FAILURE_MEMORY) s.status = HD_LIMIT;
     hd_status left = instance_leave(in);
     assert(!in->changes.count);
     return s.status ? s.status : left;

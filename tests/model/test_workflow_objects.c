@@ -124,6 +124,31 @@ static void random_changes_are_what_they_were_when_loaded(void **state) {
     }
 }
 
+/* What one evaluation may make is bounded (0370); what an instance has, made by many, is stored and loaded. */
+static void what_many_evaluations_have_made_is_stored(void **state) {
+    static const char *const texts[] = { "'x' * 400000", "'\xc3\xa9' * 200000",
+                                         "{'k' * 300000: 1}" };
+    (void)state;
+    w->limits.bytes = 1 << 20;
+    for (int i = 0; i < 3; i++) {
+        hd_flow *f;
+        char line[80];
+        assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
+        hd_flow_do(f, "l = []");
+        hd_flow_for(f, "i", "range(8)");
+        snprintf(line, sizeof line, "l.append(%s)", texts[i]);
+        hd_flow_do(f, line);
+        hd_flow_end(f);
+        hd_flow_action(f, "x", "wait", NULL);
+        hd_flow_action(f, "x", "wait", NULL);
+        hd_flow_return(f, "[len(l), len(l[7])]");
+        plan *p = plan_of(f);
+        assert_string_equal(run(p, true), run(p, false));
+        assert_non_null(strstr(run(p, true), "\"result\":[8,"));
+        plan_unref(p);
+    }
+}
+
 /* ---- how much is written */
 
 static void expect_flat(const char *before, const char *in_each) {
@@ -162,6 +187,7 @@ static void iterations_write_what_they_add(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(random_changes_are_what_they_were_when_loaded),
+        TEST(what_many_evaluations_have_made_is_stored),
         TEST(iterations_write_what_they_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
