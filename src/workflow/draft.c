@@ -278,10 +278,17 @@ static hd_status region_behind(draft *d, const plan_edge *e, uint32_t *out) {
     return HD_OK;
 }
 
+/* In which branch of that FAN_HEAD the edge's target lies: the number of the ELEM edge that leads there. */
+static uint32_t branch_behind(draft *d, const uint32_t *branch, const plan_edge *e) {
+    if (e->kind == EDGE_ELEM) return e->index;
+    return branch[e->kind == EDGE_JOIN ? at(d, e->from)->node->fan : e->from];
+}
+
 static hd_status find_branches(draft *d) {
-    bool *known = arena_alloc_array(&d->p->memory, d->nodes.count, sizeof *known);
-    if (!known) return HD_NOMEM;
-    memset(known, 0, d->nodes.count * sizeof *known);
+    uint32_t *branch = arena_alloc_array(&d->p->memory, d->nodes.count, sizeof *branch);
+    if (!branch) return HD_NOMEM;
+    for (uint32_t i = 0; i < d->nodes.count; i++) branch[i] = PLAN_NONE;
+    branch[d->by_order[0]] = 0;
     for (uint32_t o = 0; o < d->nodes.count; o++) {
         uint32_t from = d->by_order[o];
         for (uint32_t k = 0; k < at(d, from)->count; k++) {
@@ -290,11 +297,16 @@ static hd_status find_branches(draft *d) {
             hd_status status = region_behind(d, e, &fan);
             if (status) return status;
             plan_node *to = at(d, e->to)->node;
-            if (known[e->to] && to->fan != fan)
+            uint32_t index = branch_behind(d, branch, e);
+            bool known = branch[e->to] != PLAN_NONE;
+            if (known && to->fan != fan)
                 return draft_refuse(d, e->to,
                                     "ways from inside and from outside of a FAN_HEAD's "
                                     "branches meet in it");
-            known[e->to] = true;
+            if (known && branch[e->to] != index)
+                return draft_refuse(d, e->to, "ways from two branches of \"%s\" meet in it",
+                                    at(d, fan)->node->id);
+            branch[e->to] = index;
             to->fan = fan;
         }
     }
@@ -359,6 +371,15 @@ static hd_status check_back(draft *d, const plan_edge *e) {
     return HD_OK;
 }
 
+/* The loop has ended when BREAK is taken: nothing goes back into it from there. */
+static hd_status check_break(draft *d, uint32_t head) {
+    const draft_node *n = at(d, head);
+    for (uint32_t k = 0; k < n->count; k++)
+        if (edge(d, n, k)->kind == EDGE_BREAK && at(d, edge(d, n, k)->to)->node->loop == head)
+            return draft_refuse(d, head, "a way from its BREAK edge leads to a BACK edge of it");
+    return HD_OK;
+}
+
 static hd_status find_loops(draft *d) {
     incoming in;
     hd_status status = group_incoming(d, &in);
@@ -371,6 +392,7 @@ static hd_status find_loops(draft *d) {
             status = check_back(d, e);
             if (!status) mark_body(d, &in, head, e->from);
         }
+        if (!status) status = check_break(d, head);
     }
     return status;
 }
@@ -498,6 +520,26 @@ static hd_status check_meeting(draft *d, const fork *f, uint32_t head, uint32_t 
     return HD_OK;
 }
 
+/* What goes on once for all of the ways: the next round of a loop around them, the end of a branch or a function. */
+static hd_status check_ends_of_ways(draft *d, const fork *f, uint32_t head, uint32_t several) {
+    static const char message[] = "\"%s\" begins several ways at once; they must meet in a node "
+                                  "that waits for all of them before %s";
+    const char *id = at(d, head)->node->id;
+    for (uint32_t k = 0; k < d->edges.count; k++) {
+        const plan_edge *e = &d->edges.items[k];
+        const plan_node *from = at(d, e->from)->node;
+        if (!f->way[e->from] || f->way[e->from] == several) continue;
+        if (e->kind == EDGE_BACK && !f->way[e->to])
+            return draft_refuse(d, e->from, message, id, "its BACK edge");
+        if (e->kind == EDGE_JOIN && !f->way[from->fan])
+            return draft_refuse(d, e->from, message, id, "its JOIN edge");
+    }
+    for (uint32_t i = 0; i < d->nodes.count; i++)
+        if (at(d, i)->node->kind == NODE_RET && f->way[i] && f->way[i] != several)
+            return draft_refuse(d, i, message, id, "RET");
+    return HD_OK;
+}
+
 static hd_status check_sharing(draft *d, fork *f, uint32_t head, uint32_t way) {
     for (uint32_t i = 0; i < d->nodes.count; i++) {
         const draft_node *n = at(d, i);
@@ -530,6 +572,7 @@ static hd_status check_fork(draft *d, fork *f, uint32_t head) {
     for (uint32_t k = 0; k < n->count; k++)
         if (edge(d, n, k)->kind == EDGE_FORWARD) walk_way(d, f, k + 1, edge(d, n, k)->to, several);
     status = check_meeting(d, f, head, several);
+    if (!status) status = check_ends_of_ways(d, f, head, several);
     for (uint32_t k = 0; k < n->count && !status; k++) status = check_sharing(d, f, head, k + 1);
     return status;
 }

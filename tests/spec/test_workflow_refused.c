@@ -400,6 +400,38 @@ static const struct {
     { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'x','kind':'CALC'," AT "}," OUT,
       "['in','l'],['l','x','CONTINUE'],['l','out','BREAK'],['x','l','BACK'],['x','out']",
       "FORWARD beside a BACK" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'CALC'},{'id':'c','kind':'CALC'},{'id':'x',"
+      "'kind':'CALC'," AT "},{'id':'d','kind':'CALC'},{'id':'b','kind':'BARRIER'}," OUT,
+      "['in','f'],['f','a','ELEM',0],['f','c','ELEM',1],['a','x'],['a','d'],['c','x'],['x','b',"
+      "'JOIN'],['d','b','JOIN'],['b','out']",
+      "ways from two branches of \"f\"" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'x','kind':'CALC'," AT
+      "},{'id':'b','kind':'BARRIER'}," OUT,
+      "['in','f'],['f','x','ELEM',0],['f','x','ELEM',1],['x','b','JOIN'],['b','out']",
+      "ways from two branches of \"f\"" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true," AT "},{'id':'c','kind':'CALC'},{'id':'m','kind':"
+      "'MERGE'}",
+      "['in','l'],['l','c','CONTINUE'],['l','m','BREAK'],['c','m'],['m','l','BACK']",
+      "a way from its BREAK edge leads to a BACK edge of it" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true," AT "},{'id':'c','kind':'CALC'},{'id':'d','kind':"
+      "'CALC'},{'id':'q','kind':'BRANCH','when':[true]}," OUT,
+      "['in','l'],['l','c','CONTINUE'],['l','d','BREAK'],['c','l','BACK'],['d','q'],['q','l',"
+      "'GUARD',0],['q','out','GUARD',1]",
+      "lies on a circle" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'CALC'},{'id':'x','kind':'CALC'," AT
+      "},{'id':'c','kind':'CALC'},{'id':'b','kind':'BARRIER'}," OUT,
+      "['in','f'],['f','a','ELEM'],['a','x'],['a','c'],['x','b','JOIN'],['c','b','JOIN'],['b',"
+      "'out']",
+      "before its JOIN edge" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'CALC'},{'id':'x','kind':'CALC'," AT
+      "},{'id':'c','kind':'RAISE','value':['new','ValueError',[]]},{'id':'b','kind':'BARRIER'}"
+      "," OUT,
+      "['in','f'],['f','a','ELEM'],['a','x'],['a','c'],['x','b','JOIN'],['b','out']",
+      "before its JOIN edge" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'a','kind':'CALC'},{'id':'x','kind':'CALC'"
+      "," AT "},{'id':'c','kind':'RAISE','value':['new','ValueError',[]]}," OUT,
+      "['in','l'],['l','a','CONTINUE'],['a','x'],['a','c'],['x','l','BACK'],['l','out','BREAK']",
+      "before its BACK edge" },
 };
 
 static void what_could_not_run_is_refused_with_its_node_and_position(void **state) {
