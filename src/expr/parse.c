@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "expr/builtins.h"
 #include "expr/class.h"
+#include "value/text.h"
 
 #include <stdio.h>
 
@@ -666,7 +667,9 @@ static hd_value statement(parser *p) {
 static parser parser_open(hd_pool *pool, const char *source, hd_error *error) {
     parser p = { .pool = pool, .begin = source, .at = source, .error = error };
     p.end = p.stop = source + strlen(source);
-    parser_advance(&p);
+    size_t bad;
+    if (utf8_valid(source, (size_t)(p.end - source), &bad)) parser_advance(&p);
+    else parser_fail(&p, source + bad, HD_SYNTAX, "what stands here is not UTF-8");
     return p;
 }
 

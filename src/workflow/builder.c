@@ -24,6 +24,7 @@ static void *flow_new(hd_flow *f, size_t size) {
 }
 
 static const char *flow_copy(hd_flow *f, const char *text) {
+    if (!text) text = "";
     char *copy = arena_copy(&f->memory, text, strlen(text) + 1);
     if (!copy) f->nomem = true;
     return copy ? copy : "";
@@ -79,6 +80,25 @@ static hd_value expression(hd_flow *f, const char *call, const char *text) {
 static hd_value target(hd_flow *f, const char *call, const char *text) {
     if (!text) return (hd_value){ 0 };
     return parse(f, call, parse_target, text, 0);
+}
+
+/* Whether the text is there; else that is a problem. */
+static bool is_given(hd_flow *f, const char *call, const char *what, const char *text) {
+    if (!text) flow_refuse(f, f->at, call, HD_USAGE, "no %s is given", what);
+    return text;
+}
+
+static hd_value needed(hd_flow *f, const char *call, const char *what, const char *text) {
+    return is_given(f, call, what, text) ? expression(f, call, text) : hd_null();
+}
+
+/* A name, which is taken as it is. */
+static hd_value word(hd_flow *f, const char *call, const char *what, const char *text) {
+    if (!is_given(f, call, what, text)) return hd_null();
+    hd_value v = checked(f, hd_string(f->pool, text));
+    if (hd_value_status(v) == HD_SYNTAX)
+        flow_refuse(f, f->at, call, HD_SYNTAX, "the %s is not UTF-8", what);
+    return v;
 }
 
 /* The names of [[name, value], ...] as an object. */
@@ -158,6 +178,7 @@ hd_status hd_flow_open(hd_pool *pool, const char *name, hd_flow **out) {
     f->name = flow_copy(f, name);
     f->inputs = hd_array();
     begin_function(f, "run", hd_array());
+    (void)word(f, "hd_flow_open", "name", name);
     if (f->nomem) return hd_flow_close(f), HD_NOMEM;
     *out = f;
     return HD_OK;
@@ -205,7 +226,10 @@ void hd_flow_at(hd_flow *f, const char *file, int line) {
     f->at = flow_copy(f, text);
 }
 
-void hd_flow_id(hd_flow *f, const char *id) { f->next_id = flow_copy(f, id); }
+void hd_flow_id(hd_flow *f, const char *id) {
+    f->next_id = NULL;
+    if (hd_value_exists(word(f, "hd_flow_id", "id", id))) f->next_id = flow_copy(f, id);
+}
 
 /* ---- Steps --------------------------------------------------------------------------------- */
 
@@ -238,11 +262,12 @@ static void put(hd_flow *f, flow_step *s, const char *key, hd_value v) {
 void hd_flow_input(hd_flow *f, const char *name, hd_value otherwise) {
     if (f->functions.count != 1)
         flow_refuse(f, f->at, "hd_flow_input", HD_USAGE, "inputs belong to the first function");
-    hd_value input = with(f, hd_object(), "name", hd_string(f->pool, name));
+    hd_value given = word(f, "hd_flow_input", "name", name);
+    hd_value input = with(f, hd_object(), "name", given);
     f->inputs =
         checked(f, hd_array_append(f->pool, f->inputs, with(f, input, "default", otherwise)));
     flow_function *run = f->functions.items[0];
-    run->params = checked(f, hd_array_append(f->pool, run->params, hd_string(f->pool, name)));
+    run->params = checked(f, hd_array_append(f->pool, run->params, given));
 }
 
 void hd_flow_schema(hd_flow *f, hd_value schema) {
@@ -257,12 +282,13 @@ void hd_flow_schema(hd_flow *f, hd_value schema) {
 
 void hd_flow_do(hd_flow *f, const char *statements) {
     flow_step *s = add_node(f, "CALC", "hd_flow_do", "do");
-    put(f, s, "do", parse(f, "hd_flow_do", parse_statements, statements, 0));
+    if (is_given(f, "hd_flow_do", "statement", statements))
+        put(f, s, "do", parse(f, "hd_flow_do", parse_statements, statements, 0));
 }
 
 void hd_flow_action(hd_flow *f, const char *into, const char *action, const char *args) {
     flow_step *s = add_node(f, "ACTION", "hd_flow_action", action);
-    put(f, s, "action", hd_string(f->pool, action));
+    put(f, s, "action", word(f, "hd_flow_action", "action", action));
     put(f, s, "args", arguments_of(f, "hd_flow_action", args));
     put(f, s, "into", target(f, "hd_flow_action", into));
 }
@@ -275,6 +301,10 @@ void hd_flow_retried(hd_flow *f, const hd_flow_retry *r) {
     flow_step *s = f->last;
     if (!s || strcmp(hd_value_as_text(hd_value_at(s->keys, "kind"), ""), "ACTION")) {
         flow_refuse(f, f->at, "hd_flow_retried", HD_USAGE, "the call before it is no action");
+        return;
+    }
+    if (!r) {
+        flow_refuse(f, f->at, "hd_flow_retried", HD_USAGE, "no hd_flow_retry is given");
         return;
     }
     hd_value retry = hd_object();
@@ -293,16 +323,16 @@ void hd_flow_child(hd_flow *f, const char *into, const char *workflow, const cha
     hd_value given = arguments_of(f, "hd_flow_child", args);
     if (hd_value_kind(given) == HD_KIND_ARRAY)
         flow_refuse(f, f->at, "hd_flow_child", HD_SYNTAX, "inputs of a workflow are by name");
-    put(f, s, "workflow", hd_string(f->pool, workflow));
+    put(f, s, "workflow", word(f, "hd_flow_child", "workflow", workflow));
     put(f, s, "args", given);
     put(f, s, "into", target(f, "hd_flow_child", into));
 }
 
 void hd_flow_send(hd_flow *f, const char *stream, const char *event) {
     flow_step *s = add_node(f, "ACTION", "hd_flow_send", "send");
-    hd_value args = with(f, hd_object(), "stream", expression(f, "hd_flow_send", stream));
+    hd_value args = with(f, hd_object(), "stream", needed(f, "hd_flow_send", "stream", stream));
     put(f, s, "action", hd_string(f->pool, "heddle.send"));
-    put(f, s, "args", with(f, args, "event", expression(f, "hd_flow_send", event)));
+    put(f, s, "args", with(f, args, "event", needed(f, "hd_flow_send", "event", event)));
 }
 
 void hd_flow_wait_for(hd_flow *f, const char *into, const char *cell, const char *condition,
@@ -312,10 +342,10 @@ void hd_flow_wait_for(hd_flow *f, const char *into, const char *cell, const char
     if (hd_value_kind(args) == HD_KIND_ARRAY)
         flow_refuse(f, f->at, "hd_flow_wait_for", HD_SYNTAX, "names are given by name");
     if (hd_value_kind(args) != HD_KIND_OBJECT) args = hd_object();
-    (void)expression(f, "hd_flow_wait_for", condition); /* a mistake is told here */
-    args = with(f, args, "cell", expression(f, "hd_flow_wait_for", cell));
+    (void)needed(f, "hd_flow_wait_for", "condition", condition); /* a mistake is told here */
+    args = with(f, args, "cell", needed(f, "hd_flow_wait_for", "cell", cell));
     put(f, s, "action", hd_string(f->pool, "heddle.wait"));
-    put(f, s, "args", with(f, args, "until", hd_string(f->pool, condition)));
+    put(f, s, "args", with(f, args, "until", hd_string(f->pool, condition ? condition : "")));
     if (timeout_s != 0) put(f, s, "timeout", hd_double(timeout_s));
     put(f, s, "into", target(f, "hd_flow_wait_for", into));
 }
@@ -331,19 +361,21 @@ static flow_step *last_of(hd_flow *f, const char *call, bool or_child) {
 
 void hd_flow_limit(hd_flow *f, const char *key, uint32_t most) {
     flow_step *s = last_of(f, "hd_flow_limit", false);
-    hd_value limit = with(f, hd_object(), "key", expression(f, "hd_flow_limit", key));
+    hd_value limit = with(f, hd_object(), "key", needed(f, "hd_flow_limit", "key", key));
     put(f, s, "limit", with(f, limit, "most", hd_int(f->pool, most)));
 }
 
 void hd_flow_queue(hd_flow *f, const char *name) {
-    put(f, last_of(f, "hd_flow_queue", false), "queue", hd_string(f->pool, name));
+    put(f, last_of(f, "hd_flow_queue", false), "queue", word(f, "hd_flow_queue", "queue", name));
 }
 
 void hd_flow_priority(hd_flow *f, int32_t priority) {
     put(f, last_of(f, "hd_flow_priority", true), "priority", hd_int(f->pool, priority));
 }
 
-void hd_flow_journal(hd_flow *f, const char *level) { f->journal = hd_string(f->pool, level); }
+void hd_flow_journal(hd_flow *f, const char *level) {
+    f->journal = word(f, "hd_flow_journal", "level", level);
+}
 
 void hd_flow_keep(hd_flow *f, double seconds, uint32_t most) {
     f->keep = hd_object();
@@ -353,16 +385,16 @@ void hd_flow_keep(hd_flow *f, double seconds, uint32_t most) {
 
 void hd_flow_sleep(hd_flow *f, const char *seconds) {
     put(f, add_node(f, "SLEEP", "hd_flow_sleep", "sleep"), "seconds",
-        expression(f, "hd_flow_sleep", seconds));
+        needed(f, "hd_flow_sleep", "time", seconds));
 }
 void hd_flow_sleep_until(hd_flow *f, const char *time) {
     put(f, add_node(f, "SLEEP", "hd_flow_sleep_until", "sleep"), "until",
-        expression(f, "hd_flow_sleep_until", time));
+        needed(f, "hd_flow_sleep_until", "time", time));
 }
 
 void hd_flow_wait(hd_flow *f, const char *into, const char *signal, const char *timeout) {
     flow_step *s = add_node(f, "WAIT", "hd_flow_wait", signal);
-    put(f, s, "signal", hd_string(f->pool, signal));
+    put(f, s, "signal", word(f, "hd_flow_wait", "signal", signal));
     put(f, s, "timeout", expression(f, "hd_flow_wait", timeout));
     put(f, s, "into", target(f, "hd_flow_wait", into));
 }
@@ -385,7 +417,7 @@ void hd_flow_call(hd_flow *f, const char *into, const char *function, const char
     hd_value given = arguments_of(f, "hd_flow_call", args);
     if (hd_value_kind(given) == HD_KIND_OBJECT)
         flow_refuse(f, f->at, "hd_flow_call", HD_SYNTAX, "arguments of a function are by place");
-    put(f, s, "function", hd_string(f->pool, function));
+    put(f, s, "function", word(f, "hd_flow_call", "function", function));
     put(f, s, "args", given);
     put(f, s, "into", target(f, "hd_flow_call", into));
 }
@@ -418,7 +450,8 @@ static flow_step *open_step(hd_flow *f, const char *call, flow_kind kind, const 
 }
 
 void hd_flow_if(hd_flow *f, const char *condition) {
-    open_block(f, add_step(f, FLOW_IF, "hd_flow_if", "if"), expression(f, "hd_flow_if", condition));
+    open_block(f, add_step(f, FLOW_IF, "hd_flow_if", "if"),
+               needed(f, "hd_flow_if", "condition", condition));
 }
 
 static void alternative(hd_flow *f, const char *call, hd_value condition) {
@@ -430,7 +463,7 @@ static void alternative(hd_flow *f, const char *call, hd_value condition) {
     open_block(f, s, condition);
 }
 void hd_flow_elif(hd_flow *f, const char *condition) {
-    alternative(f, "hd_flow_elif", expression(f, "hd_flow_elif", condition));
+    alternative(f, "hd_flow_elif", needed(f, "hd_flow_elif", "condition", condition));
 }
 void hd_flow_else(hd_flow *f) { alternative(f, "hd_flow_else", (hd_value){ 0 }); }
 
@@ -441,12 +474,12 @@ static flow_step *add_loop(hd_flow *f, const char *call, const char *label) {
 }
 void hd_flow_while(hd_flow *f, const char *condition) {
     flow_step *s = add_loop(f, "hd_flow_while", "while");
-    put(f, s, "while", expression(f, "hd_flow_while", condition));
+    put(f, s, "while", needed(f, "hd_flow_while", "condition", condition));
     open_block(f, s, (hd_value){ 0 });
 }
 void hd_flow_for(hd_flow *f, const char *into, const char *iterable) {
     flow_step *s = add_loop(f, "hd_flow_for", "for");
-    put(f, s, "over", expression(f, "hd_flow_for", iterable));
+    put(f, s, "over", needed(f, "hd_flow_for", "iterable", iterable));
     put(f, s, "into", target(f, "hd_flow_for", into));
     open_block(f, s, (hd_value){ 0 });
 }
@@ -458,7 +491,7 @@ void hd_flow_except(hd_flow *f, const char *classes, const char *as) {
     flow_step *s = open_step(f, "hd_flow_except", FLOW_TRY, "try");
     hd_value clause = hd_object();
     if (classes) clause = with(f, clause, "classes", names_of(f, "hd_flow_except", classes));
-    if (as) clause = with(f, clause, "as", hd_string(f->pool, as));
+    if (as) clause = with(f, clause, "as", word(f, "hd_flow_except", "variable", as));
     if (s && vec_last(&f->open).block->is_finally)
         flow_refuse(f, f->at, "hd_flow_except", HD_USAGE, "finally comes last");
     if (s) open_block(f, s, clause);
@@ -488,7 +521,7 @@ void hd_flow_each(hd_flow *f, const char *into, const char *iterable) {
     flow_step *s = add_step(f, FLOW_FAN, "hd_flow_each", "each");
     if (s) s->each = true;
     put(f, s, "kind", hd_string(f->pool, "FAN_HEAD"));
-    put(f, s, "over", expression(f, "hd_flow_each", iterable));
+    put(f, s, "over", needed(f, "hd_flow_each", "iterable", iterable));
     put(f, s, "into", target(f, "hd_flow_each", into));
     open_block(f, s, (hd_value){ 0 });
 }
@@ -532,7 +565,7 @@ void hd_flow_join(hd_flow *f, const char *into, const char *give) {
 
 void hd_flow_mode(hd_flow *f, const char *mode) {
     if (f->last && f->last->kind == FLOW_FAN)
-        f->last->join = with(f, f->last->join, "mode", hd_string(f->pool, mode));
+        f->last->join = with(f, f->last->join, "mode", word(f, "hd_flow_mode", "mode", mode));
     else flow_refuse(f, f->at, "hd_flow_mode", HD_USAGE, "the call before it is no hd_flow_join");
 }
 
@@ -541,6 +574,7 @@ void hd_flow_function(hd_flow *f, const char *name, const char *params) {
         const flow_step *s = vec_last(&f->open).step;
         flow_refuse(f, s->at, s->call, HD_USAGE, "the block is not ended");
     }
+    (void)word(f, "hd_flow_function", "name", name);
     begin_function(f, name, names_of(f, "hd_flow_function", params));
     f->last = NULL;
 }

@@ -2,6 +2,7 @@
  * compiler takes or refuses. */
 #include "expr/compile.h"
 #include "expr/parse.h"
+#include "value/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         hd_error error = { 0 };
         hd_status status = statements ? parse_statements(pool, text, &form, &error)
                                       : parse_expression(pool, text, &form, &error);
+        if (!status && !utf8_valid(text, strlen(text), NULL)) abort();
         if (!status) compile(form, statements);
         else if (!error.message[0] || !error.line || error.offset > strlen(text)) abort();
     }

@@ -595,6 +595,72 @@ static void what_is_wrong_is_said_with_call_and_line(void **state) {
     }
 }
 
+/* Texts that a call cannot do without. */
+static void say_without(hd_flow *f, int call, const char *t) {
+    switch (call) {
+    case 0: hd_flow_input(f, t, hd_null()); break;
+    case 1: hd_flow_do(f, t); break;
+    case 2: hd_flow_action(f, NULL, t, NULL); break;
+    case 3: hd_flow_sleep(f, t); break;
+    case 4: hd_flow_sleep_until(f, t); break;
+    case 5: hd_flow_wait(f, NULL, t, NULL); break;
+    case 6: hd_flow_send(f, t, "1"); break;
+    case 7: hd_flow_send(f, "1", t); break;
+    case 8: hd_flow_wait_for(f, NULL, t, "True", NULL, 0); break;
+    case 9: hd_flow_wait_for(f, NULL, "1", t, NULL, 0); break;
+    case 10: hd_flow_child(f, NULL, t, NULL); break;
+    case 11: hd_flow_limit(f, t, 1); break;
+    case 12: hd_flow_queue(f, t); break;
+    case 13: hd_flow_journal(f, t); break;
+    case 14: hd_flow_if(f, t), hd_flow_end(f); break;
+    case 15: hd_flow_if(f, "1"), hd_flow_elif(f, t), hd_flow_end(f); break;
+    case 16: hd_flow_while(f, t), hd_flow_end(f); break;
+    case 17: hd_flow_for(f, "i", t), hd_flow_end(f); break;
+    case 18: hd_flow_each(f, "i", t), hd_flow_join(f, NULL, NULL); break;
+    case 19: hd_flow_each(f, "i", "[]"), hd_flow_join(f, NULL, NULL), hd_flow_mode(f, t); break;
+    case 20: hd_flow_call(f, NULL, t, NULL); break;
+    case 21: hd_flow_id(f, t), hd_flow_do(f, "1"); break;
+    case 22: hd_flow_function(f, t, NULL); break;
+    default: fail();
+    }
+}
+
+static void a_text_that_is_missing_or_no_text_is_a_problem(void **state) {
+    for (int call = 0; call <= 22; call++)
+        for (int no_text = 0; no_text < 2; no_text++) {
+            hd_flow *f;
+            hd_value ir;
+            hd_error error = { 0 };
+            assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
+            hd_flow_action(f, NULL, "a", NULL);
+            say_without(f, call, no_text ? "\xff" : NULL);
+            hd_status status = hd_flow_ir(f, &ir, &error);
+            hd_flow_close(f);
+            if (status != (no_text ? HD_SYNTAX : HD_USAGE) || !strstr(error.message, ": hd_flow_"))
+                fail_msg("%d: %s %s", call, hd_status_name(status), error.message);
+        }
+    hd_flow_action(flow, NULL, "a", NULL);
+    hd_flow_retried(flow, NULL);
+    hd_error error = { 0 };
+    hd_value ir;
+    assert_int_equal(hd_flow_ir(flow, &ir, &error), HD_USAGE);
+    assert_non_null(strstr(error.message, "no hd_flow_retry is given"));
+}
+
+static void a_flow_without_a_name_is_a_problem(void **state) {
+    static const char *const names[] = { NULL, "\xff" };
+    for (int i = 0; i < 2; i++) {
+        hd_flow *f;
+        hd_value ir;
+        hd_error error = { 0 };
+        assert_int_equal(hd_flow_open(pool, names[i], &f), HD_OK);
+        hd_flow_return(f, NULL);
+        assert_int_equal(hd_flow_ir(f, &ir, &error), i ? HD_SYNTAX : HD_USAGE);
+        assert_non_null(strstr(error.message, "hd_flow_open: "));
+        hd_flow_close(f);
+    }
+}
+
 static void every_problem_is_kept(void **state) {
     hd_error error = { 0 }, problem;
     hd_value ir;
@@ -682,6 +748,8 @@ int main(void) {
         TEST(a_step_that_fails_names_its_line),
         TEST(seconds_are_numbers_of_seconds),
         TEST(what_is_wrong_is_said_with_call_and_line),
+        TEST(a_text_that_is_missing_or_no_text_is_a_problem),
+        TEST(a_flow_without_a_name_is_a_problem),
         TEST(every_problem_is_kept),
         TEST(every_failed_allocation_is_reported),
         TEST(a_loop_over_code_that_runs_later_is_unsupported),

@@ -134,6 +134,8 @@ static void what_is_refused_is_said_with_line_and_column(void **state) {
         { "b'\\u1234' 'x'", "side by side", 1, 11 },
         { "*a", "list of elements", 1, 1 },
         { "(a), *b", "within brackets", 1, 6 },
+        { "a + \xff", "not UTF-8", 1, 5 },
+        { "a +\n'b\xc3'", "not UTF-8", 2, 3 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hd_error error = { 0 };
