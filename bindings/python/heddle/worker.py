@@ -295,7 +295,9 @@ def _import(name: str) -> Any:
     except ModuleNotFoundError as missing:
         if missing.name != name.split(".")[0] and missing.name != name:
             raise
-        raise SystemExit(f"heddle-worker: there is no module {name!r} in this folder or on PYTHONPATH") from None
+        is_file = os.path.exists(name)
+        advice = ". Name the module that has the workflows, and in it the store: \"desk:file\"" if is_file else ""
+        raise SystemExit(f"heddle-worker: there is no module {name!r} in this folder or on PYTHONPATH{advice}") from None
 
 
 def all_actions() -> dict[str, Any]:

@@ -323,8 +323,15 @@ def test_what_cannot_be_awaited_says_where() -> None:
 
 def test_source_that_cannot_be_read_is_refused() -> None:
     names = {"Workflow": heddle.Workflow, "workflow": heddle.workflow}
-    with pytest.raises(heddle.CompileError, match="cannot be read"):
+    with pytest.raises(heddle.CompileError, match="cannot be read") as refused:
         exec("@workflow\nclass W(Workflow):\n    async def run(self):\n        return 1\n", names)
+    assert "^" not in str(refused.value)
+
+
+def test_a_run_without_self_is_told_so() -> None:
+    text = "from heddle import Workflow, workflow\n\n@workflow\nclass W(Workflow):\n    async def run(n):\n        return n\n"
+    with pytest.raises(heddle.CompileError, match="n is the object that a method belongs to: write `self` before it"):
+        twin.module_of(text, heddle)["W"].ir()
 
 
 def test_a_name_below_the_class_is_resolved_when_it_is_used() -> None:

@@ -324,6 +324,10 @@ def test_a_module_without_workflows_is_refused(tmp_path):
     out = subprocess.run([sys.executable, "-m", "heddle", "worker", "./empty.py:file"], cwd=tmp_path, capture_output=True,
                          text=True, timeout=30)
     assert out.returncode == 1 and out.stderr.endswith("write empty:file\n")
+    (tmp_path / "x.db").touch()
+    out = subprocess.run([sys.executable, "-m", "heddle", "worker", "x.db"], cwd=tmp_path, capture_output=True, text=True,
+                         timeout=30)
+    assert out.returncode == 1 and "Name the module that has the workflows" in out.stderr
 
 
 def test_two_actions_of_one_name_are_refused(tmp_path):

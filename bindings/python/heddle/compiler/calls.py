@@ -119,7 +119,8 @@ class Calls(Expressions):
 
     def variable(self, name: str, node: ast.AST) -> Form:
         if name == self.self_name:
-            self.source.refuse(node, f"{name} stands alone", "Read and set its attributes, and call its methods.")
+            self.source.refuse(node, f"{name} stands alone", "Read and set its attributes, and call its methods."
+                               if name == "self" else f"{name} is the object that a method belongs to: write `self` before it.")
         return ["name", name]
 
     def own_attribute(self, node: ast.Attribute) -> Optional[Form]:

@@ -27,8 +27,8 @@ class CompileError(SyntaxError):
         if self.end_lineno != self.lineno or end > len(shown):
             end = len(shown)
         carets = " " * max(start, 0) + "^" * max(end - max(start, 0), 1)
-        return (f"{self.filename}:{self.lineno}:{self.offset}: {self.reason}\n"
-                f"    {shown}\n    {carets}\n{self.advice}")
+        marked = f"    {shown}\n    {carets}\n" if shown else ""
+        return f"{self.filename}:{self.lineno}:{self.offset}: {self.reason}\n{marked}{self.advice}"
 
 
 class Source:
