@@ -20,6 +20,22 @@ static void print_field(const cli *c, const char *name, hd_value v) {
     print_value(v, HD_JSON_COMPACT);
 }
 
+/* On a terminal that is too narrow for the object, each of its members has a line. */
+static void print_members(const flow *f, const char *name, hd_value v) {
+    const cli *c = f->s.c;
+    const char *words = hd_json_print(f->s.pool, v, HD_JSON_COMPACT, NULL);
+    if (!words || hd_value_kind(v) != HD_KIND_OBJECT || name_width(words) + 12 <= line_room(c)) {
+        print_field(c, name, v);
+        return;
+    }
+    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it); name = "") {
+        print_label(c, name);
+        print_plain(stdout, it.key);
+        fputs(" = ", stdout);
+        print_value(it.value, HD_JSON_COMPACT);
+    }
+}
+
 static void print_error(flow *f, hd_value doc) {
     const char *words = flow_error_text(f, doc);
     if (!*words) return;
@@ -90,8 +106,8 @@ static int show(flow *f, hd_value ir, hd_value doc) {
         return print_value(doc, HD_JSON_COMPACT) ? CLI_INTERNAL : CLI_OK;
     }
     print_head(f, doc);
-    print_field(f->s.c, "input", hd_value_at(doc, "input"));
-    print_field(f->s.c, "variables", flow_variables(f->s.pool, doc));
+    print_members(f, "input", hd_value_at(doc, "input"));
+    print_members(f, "variables", flow_variables(f->s.pool, doc));
     print_field(f->s.c, "signals", hd_value_at(doc, "signals"));
     print_field(f->s.c, "result", flow_readable(f->s.pool, hd_value_at(doc, "result"), doc));
     print_error(f, doc);

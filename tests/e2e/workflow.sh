@@ -428,6 +428,9 @@ flow start d.db either '{"n": 3}' --key a >/dev/null
 check "of two ways it takes one" gives 0 1 workflow await d.db either/a --timeout 20 --quiet
 check "show: which one, as the journal tells" holds says "done  *double #left" show d.db either/a
 check "show: and not the other" holds says "-  *double #right" show d.db either/a
+flow start d.db either "{\"n\": \"$(printf '%090d' 0)\"}" --key wide >/dev/null
+check "show: what is too wide for the terminal has a line for each member" on_terminal 'input.* n = "0000' workflow show d.db either/wide
+check "and in a file it is one object" holds says '^  input     {"n":"000' show d.db either/wide
 kill "$worker"
 wait "$worker" 2>/dev/null
 check_file "it leaves no socket behind" holds test ! -e d.db-workers
