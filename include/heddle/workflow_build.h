@@ -99,7 +99,7 @@ HD_API void hd_flow_wait_for(hd_flow *flow, const char *into, const char *cell,
  * that it raises, is that of the step. */
 HD_API void hd_flow_child(hd_flow *flow, const char *into, const char *workflow, const char *args);
 /* Limits the last action: of all steps of the space with this key (an expression), at most `most` are queued or run at
- * once. Each step goes by its own `most`; none passes one that waits before it. */
+ * once. A step begins when fewer than its own `most` hold the key, and after those that wait before it. */
 HD_API void hd_flow_limit(hd_flow *flow, const char *key, uint32_t most);
 /* The queue that steps of the last action wait in. */
 HD_API void hd_flow_queue(hd_flow *flow, const char *queue);
