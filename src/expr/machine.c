@@ -143,17 +143,19 @@ static bool unpack_rest(world *w, ev v, uint32_t before, uint32_t after, ev *at)
 
 /* ---- Calls ------------------------------------------------------------------------------- */
 
-static call call_of(machine *m, const insn *i, const ev *args) {
-    call c = { .args = args, .count = i->a };
+/* Its arguments are on top of the stack. */
+static call call_of(machine *m, const insn *i, const ev *sp) {
+    call c = { .count = i->a };
     if (i->c != CODE_NO_NAMES) {
         const tuple *names = m->c->constants.items[i->c].tuple;
         c.names = names->items;
         c.named = names->count;
     }
+    c.args = sp - c.count - c.named;
     return c;
 }
 
-static const function *find_method(machine *m, method_site *site, ev self) {
+static const function *find_method(method_site *site, ev self) {
     if (USUALLY(site->kind == self.kind && self.kind != EV_TYPE)) return site->found;
     const function *table = methods_of(self.kind);
     site->kind = self.kind;
@@ -161,18 +163,17 @@ static const function *find_method(machine *m, method_site *site, ev self) {
         table && !text_is_wide(site->name.text)
             ? function_find(table, (const char *)site->name.text->data, site->name.text->count)
             : NULL;
-    (void)m;
     return site->found;
 }
 
 /* CPython looks the method up before it evaluates the arguments. */
 static bool check_method(machine *m, method_site *site, ev self) {
-    if (find_method(m, site, self) || self.kind == EV_TYPE) return true;
+    if (find_method(site, self) || self.kind == EV_TYPE) return true;
     return !ev_failed(attr_get(m->w, self, site->name));
 }
 
 static ev call_site(machine *m, method_site *site, ev self, const call *c) {
-    const function *f = find_method(m, site, self);
+    const function *f = find_method(site, self);
     if (!f) return call_method(m->w, self, site->name, c);
     if (!world_need(m->w, self)) return ev_fail();
     bool of_int = self.kind == EV_BOOL && !c->spread;
@@ -460,22 +461,19 @@ static ev run(machine *m, uint32_t pc, uint32_t *resume) {
             else pc = i->c;
             break;
         case CODE_CALL: {
-            call c = call_of(m, i, NULL);
-            c.args = sp - c.count - c.named;
+            call c = call_of(m, i, sp);
             REPLACE(c.count + c.named, call_builtin(w, i->b, &c));
             break;
         }
         case CODE_METHOD_CHECK: TRY(check_method(m, &m->c->methods.items[i->b], sp[-1])); break;
         case CODE_METHOD: {
-            call c = call_of(m, i, NULL);
-            c.args = sp - c.count - c.named;
+            call c = call_of(m, i, sp);
             REPLACE(c.count + c.named + 1,
                     call_site(m, &m->c->methods.items[i->b], c.args[-1], &c));
             break;
         }
         case CODE_NEW: {
-            call c = call_of(m, i, NULL);
-            c.args = sp - c.count - c.named;
+            call c = call_of(m, i, sp);
             REPLACE(c.count + c.named, call_class(w, i->b, &c));
             break;
         }
