@@ -16,6 +16,7 @@ from .running import Actions
 from .registry import Compiled, has_any, known, own_actions
 
 if TYPE_CHECKING:
+    from .pictures import WorkflowGraph
     from .store import Store
     from .timeline import Timeline
 
@@ -35,6 +36,7 @@ class Flows:
     def __init__(self, store: Store, space: str, observer: bool, serves: bool,
                  queues: Optional[tuple[str, ...]] = None, keep: Union[Keep, timedelta, None] = None, shards: int = 0) -> None:
         self.store = store
+        self.space = space
         self.driver = store._driver_()
         self.actions = Actions(self)
         self.driver.busy.append(lambda: bool(self.actions.running))
@@ -280,6 +282,15 @@ class Handle(Generic[T]):
         from .timeline import timeline_of
 
         return timeline_of(await self.state(), await self.journal())
+
+    async def graph(self) -> WorkflowGraph:
+        """The graph of the version that it runs, with where it stands or where it failed."""
+        from .pictures import WorkflowGraph
+
+        version = (await self.state())["version"]
+        instance, ir = (self._flows.store.cell(f"{self._flows.space}/{name}")()
+                        for name in (f"workflow/{self.id}", f"workflow-version/{version}"))
+        return WorkflowGraph(ir, instance)
 
     def __repr__(self) -> str:
         return f"<instance {self.id}>"

@@ -10,12 +10,14 @@ from . import _heddle, drawing
 class WorkflowGraph:
     """The graph of a workflow: a drawing in a notebook, Mermaid's text at a prompt."""
 
-    def __init__(self, ir: Mapping[str, Any]) -> None:
+    def __init__(self, ir: Mapping[str, Any], instance: Any = None) -> None:
         self._ir = dict(ir)
+        self._instance = instance
+        """The document of an instance, which then stands in the picture; None: the workflow alone."""
 
     def text(self, form: str = "mermaid") -> str:
         """As "mermaid", "dot", "svg", "json" or "text"."""
-        return _heddle.workflow_graph(self._ir, form)
+        return _heddle.workflow_graph(self._ir, form, self._instance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, in the form that its name ends in: .svg, .dot, .mmd, .json or .txt."""

@@ -240,6 +240,22 @@ def test_a_signal_has_its_name_in_the_timeline(tmp_path):
     assert "signal   answer" in str(timeline) and ">answer<" in timeline._repr_svg_()
 
 
+def test_the_graph_of_an_instance_shows_where_it_stands():
+    async def main():
+        async with heddle.open() as store:
+            handle = await store.start(Told)
+            waiting = str(await handle.graph())
+            await handle.signal("answer", 3)
+            await handle.result()
+            with pytest.raises(heddle.InputError, match="no instance Told/none"):
+                await store.handle("Told/none").graph()
+            return waiting, str(await handle.graph())
+
+    waiting, over = asyncio.run(main())
+    assert "WAIT, waits for its signal" in waiting
+    assert over == str(Told.graph())
+
+
 def test_a_timeline_is_saved_in_the_form_that_the_name_ends_in(tmp_path):
     timeline = Timeline("w/k", [(0.0, "start", "")])
     timeline.save(tmp_path / "x.svg")
