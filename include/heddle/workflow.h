@@ -301,7 +301,11 @@ HD_API hd_status hd_workflow_remove(hd_engine *engine, const char *id);
 
 /* Steps that name a queue wait in it; the queue bounds how many of them are begun. A queue need not be created: one
  * that was never put has no bounds. Workers say which queues they serve (hd_engine_options.queues, docs/WORKERS.md).
- * Within a queue higher priorities go first, and instances of the same priority take turns. */
+ * Within a queue higher priorities go first, and instances of the same priority take turns.
+ *
+ * Queues are for kinds of work, of which there are tens: an engine keeps each queue that a step has named, and looks at
+ * all that a worker serves when it gives the worker a step. A bound for each customer is a limit by key
+ * (hd_flow_limit), which costs nothing while no step has the key. */
 typedef struct hd_queue {
     const char *name;      /* letters, digits, '_', '-', '.'; at most 100 bytes */
     uint32_t most;         /* how many of its steps may run at once; 0: any number */
