@@ -53,7 +53,8 @@ static inline uint64_t mark_of(const graph *g, node_id id) {
 /* An edge among these positions was removed, or nodes there moved: graph_settle tries the back edges again
  * that overlap them. */
 static inline void order_note(graph *g, uint32_t low, uint32_t high) {
-    assert(low < high);
+    assert(low <= high);
+    if (low == high) return; /* there is no edge */
     if (low < g->retry_low) g->retry_low = low;
     if (high > g->retry_high) g->retry_high = high;
 }
