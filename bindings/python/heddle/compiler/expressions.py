@@ -55,8 +55,9 @@ def _beginning(node: ast.BoolOp, count: int) -> ast.expr:
 
 
 def _has_temporary(form: Form) -> bool:
-    return isinstance(form, list) and (
-        form[:1] == ["name"] and form[1].startswith("%") or any(_has_temporary(part) for part in form))
+    if isinstance(form, list) and form[:1] == ["name"] and isinstance(form[1], str):
+        return form[1].startswith("%")
+    return isinstance(form, list) and any(map(_has_temporary, form))
 
 
 class Expressions:
