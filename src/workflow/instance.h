@@ -166,6 +166,9 @@ typedef struct fan {
     uint32_t open;  /* activations of branches that have not ended */
     ev items; /* a tuple of the elements, referenced; EV_UNBOUND: one branch for each ELEM edge */
     uint32_t total, begun, done;
+    /* "first": steps_begun when it began; a SLEEP with which branch n begins has this number plus n. 0: any other mode,
+     * or the branches do not all begin at once. */
+    uint64_t steps_begun;
     ev results; /* a dict from index to result or exception; referenced */
     /* The branch that failed first; for "ordered" and plan_node.here the lowest that failed. PLAN_NONE: none has. */
     uint32_t failed;

@@ -445,12 +445,16 @@ hd_status walk_bind_element(fan *f, activation *a) {
     return HD_OK;
 }
 
+static uint32_t window_of(const fan *f) {
+    return fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
+}
+
 /* Begins as many branches as may be open at once; if all have ended, the fan-out is over. A branch whose element does
  * not fit its target ends while it is begun, and its end calls this function again: that call returns at once
  * (fan.beginning), and the outer one goes on with the next branch, so that the stack stays flat. */
 static bool fan_go_on(fan *f) {
     assert(!f->ended && f->done <= f->begun && f->begun <= f->total);
-    uint32_t window = fan_node(f)->window ? fan_node(f)->window : FAN_WINDOW;
+    uint32_t window = window_of(f);
     uint32_t nested = f->a->in->walking.count;
     bool ok = true;
     if (f->beginning) return true;
@@ -489,6 +493,10 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     if (!f) return world_unref(w, over), false;
     f->items = over;
     f->total = n->code ? over.tuple->count : n->out_count;
+    if (fan_barrier(f)->mode == BARRIER_FIRST && f->total <= window_of(f)) {
+        f->steps_begun = *s->in->steps_begun + 1;
+        *s->in->steps_begun += f->total;
+    }
     begin_wait(s, STRAND_FAN);
     return fan_go_on(f);
 }
@@ -754,6 +762,13 @@ static bool due_of(strand *s, ev v, bool until, bool *raised, uint64_t *due) {
     return true;
 }
 
+/* Of branches of which the first to end counts, a SLEEP with which a later one begins limits the time of the first one:
+ * as in asyncio it stands before what that one waits for, if both are due together. */
+static bool is_limit(const strand *s) {
+    const fan *f = s->a->fan;
+    return f && f->steps_begun && s->a->index && s->step == 1 && s->state == STRAND_SLEEPING;
+}
+
 /* SLEEP, and WAIT with a limit. */
 static bool run_wait(strand *s, const plan_node *n, strand_state state) {
     bool ok, raised;
@@ -765,6 +780,7 @@ static bool run_wait(strand *s, const plan_node *n, strand_state state) {
         if (!ok || raised) return ok;
     }
     begin_step(s, state);
+    if (is_limit(s)) s->begun = s->a->fan->steps_begun + s->a->index;
     s->due_ms = due;
     return true;
 }
