@@ -36,6 +36,14 @@ static void print_members(const flow *f, const char *name, hd_value v) {
     }
 }
 
+/* Those that no step has taken, in the order in which they came. */
+static void print_signals(const flow *f, hd_value kept) {
+    hd_value all = hd_array();
+    for (hd_iter it = hd_iter_of(kept); hd_iter_next(&it);)
+        all = hd_array_append(f->s.pool, all, it.value);
+    if (hd_value_count(all)) print_field(f->s.c, "signals", all);
+}
+
 static void print_error(flow *f, hd_value doc) {
     const char *words = flow_error_text(f, doc);
     if (!*words) return;
@@ -108,7 +116,7 @@ static int show(flow *f, hd_value ir, hd_value doc) {
     print_head(f, doc);
     print_members(f, "input", hd_value_at(doc, "input"));
     print_members(f, "variables", flow_variables(f->s.pool, doc));
-    print_field(f->s.c, "signals", hd_value_at(doc, "signals"));
+    print_signals(f, hd_value_at(doc, "signals"));
     print_field(f->s.c, "result", flow_readable(f->s.pool, hd_value_at(doc, "result"), doc));
     print_error(f, doc);
     if (!hd_value_exists(ir)) return CLI_OK;

@@ -216,17 +216,10 @@ hd_status control_cancel(live *l, uint32_t times) {
 }
 
 static hd_status apply_signal(live *l, hd_value message) {
-    hd_engine *e = l->e;
-    hd_value payload = hd_value_at(message, "payload"), name = hd_value_at(message, "signal");
-    mail m = { engine_text(e, hd_value_as_text(name, "")),
-               hd_value_exists(payload) ? hd_value_ref(payload) : hd_null() };
-    if (!m.name || !vec_push(e->env, &l->mail, m)) {
-        engine_free_text(e, m.name);
-        hd_value_unref(m.payload);
-        return HD_NOMEM;
-    }
-    l->mail_changed = true;
-    l->in->now_ms = env_wall_ms(e->env);
+    hd_value name = hd_value_at(message, "signal");
+    hd_status status = mail_add(l, name, hd_value_at(message, "payload"));
+    if (status) return status;
+    l->in->now_ms = env_wall_ms(l->e->env);
     instance_note_signal(l->in, name);
     return step_end_walk(l, HD_OK);
 }

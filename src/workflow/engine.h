@@ -5,6 +5,7 @@
  *     version.c  versions of workflows
  *     live.c     instances in memory and in the store
  *     off.c      instances that cannot go on
+ *     mail.c     signals that are kept
  *     start.c    starts
  *     control.c  await, cancel, signal, pause
  *     rerun.c    instances that are over run again
@@ -69,9 +70,20 @@ typedef struct member {
 
 /* A signal that came before anything waited for it. */
 typedef struct mail {
-    char *name;
+    char *name;       /* owned */
     hd_value payload; /* owned */
+    uint32_t number;
 } mail;
+
+/* Of one instance: mail.c. */
+typedef struct mailbox {
+    VEC(mail) kept;   /* by number */
+    uint32_t offered; /* so many of the first of them are for nothing that waits; by step_deliver */
+    uint32_t last;    /* the highest number that was given */
+    uint32_t stored;  /* the document has those up to this number, but for `taken` */
+    VEC(uint32_t) taken; /* numbers of those that the document has, and a step has */
+    bool in_document;    /* the document has any */
+} mailbox;
 
 struct live;
 typedef VEC(struct live *) live_vec;
@@ -115,9 +127,7 @@ typedef struct live {
     int32_t priority;
     char *line;                  /* its steps' queue, unless they name one; NULL: none; owned */
     uint64_t turn, turns_serial; /* of the step that became ready last */
-    VEC(mail) mail;
-    uint32_t offered; /* so many of the first of them are for nothing that waits; by step_deliver */
-    bool mail_changed;
+    mailbox mail;
     /* What its document begins with, owned; absent: the document is in the store. */
     hd_value record;
     struct strand *
@@ -470,6 +480,21 @@ void live_free(live *l);
 /* What the store has said to a commit of the engine: after a refusal the next ones wait for a while. */
 void live_note_verdict(hd_engine *e, hd_status status);
 bool live_is_held(const hd_engine *e);
+
+/* ---- mail.c */
+/* A signal has come. HD_NOMEM. */
+hd_status mail_add(live *l, hd_value name, hd_value payload);
+/* The signals that the document has; the mailbox is empty. HD_NOMEM; HD_CORRUPT: they are not what mail_save writes. */
+hd_status mail_load(live *l, hd_value document);
+/* The next save removes what the document has; the mailbox is empty. */
+void mail_leave(live *l, hd_value document);
+/* A step takes the one at this place of `kept`; `*payload` is owned. HD_NOMEM. */
+hd_status mail_take(live *l, uint32_t at, hd_value *payload);
+/* Writes what has changed. An instance that is done drops signals that no step has taken. One that has failed, was
+ * cancelled or stalled keeps them, as it keeps its variables: it may be run again from a node. */
+hd_status mail_save(live *l, hd_pool *pool, const doc_writer *out);
+/* Empties the mailbox; the document keeps what it has. */
+void mail_forget(live *l);
 
 /* ---- off.c */
 /* The instance, of which nothing is in memory any more, cannot go on. False: no memory to note that. */

@@ -77,15 +77,6 @@ static void leave_commits(live *l) {
     l->flight = NULL;
 }
 
-static void drop_mail(live *l) {
-    for (uint32_t i = 0; i < l->mail.count; i++) {
-        engine_free_text(l->e, l->mail.items[i].name);
-        hd_value_unref(l->mail.items[i].payload);
-    }
-    vec_clear(&l->mail);
-    l->offered = 0;
-}
-
 /* Messages whose effect is not stored are acted on again, in the order in which they were left: `overheard` makes the
  * engine read the whole inbox. */
 static void give_messages_back(live *l) {
@@ -112,9 +103,8 @@ void live_free(live *l) {
     child_forget(l);
     forget_in(l);
     leave_commits(l);
-    drop_mail(l);
+    mail_forget(l);
     give_messages_back(l);
-    vec_fini(e->env, &l->mail);
     vec_fini(e->env, &l->messages);
     within_forget(l);
     forget_index(l);
@@ -133,18 +123,6 @@ void live_free(live *l) {
 
 /* ---- loading */
 
-static hd_status load_mail(live *l, hd_value all) {
-    for (hd_iter it = hd_iter_of(all); hd_iter_next(&it);) {
-        mail m = { engine_text(l->e, hd_value_as_text(hd_value_index(it.value, 0), "")),
-                   hd_value_ref(hd_value_index(it.value, 1)) };
-        if (m.name && vec_push(l->e->env, &l->mail, m)) continue;
-        engine_free_text(l->e, m.name);
-        hd_value_unref(m.payload);
-        return HD_NOMEM;
-    }
-    return HD_OK;
-}
-
 static hd_status load_line(live *l, hd_value doc) {
     const char *name = hd_value_as_text(hd_value_at(doc, "queue"), "");
     engine_free_text(l->e, l->line);
@@ -156,6 +134,12 @@ static hd_status open_in(live *l, plan *p) {
     assert(!l->in && l->doc);
     hd_status status = instance_open(l->e->w, p, &l->e->steps_begun, &l->in);
     if (!status) l->in->owner = l;
+    return status;
+}
+
+static hd_status load_mail(live *l, hd_value doc, hd_error *error) {
+    hd_status status = mail_load(l, doc);
+    if (status == HD_CORRUPT) env_error(error, status, "its signals cannot be read");
     return status;
 }
 
@@ -179,7 +163,7 @@ static hd_status load_from(live *l, hd_value doc, hd_error *error) {
         !strcmp(hd_value_as_text(hd_value_at(doc, "status"), ""), "queued"))
         return start_walk(l, doc, error);
     status = instance_load(l->in, doc, error);
-    return status ? status : load_mail(l, hd_value_at(doc, "signals"));
+    return status ? status : load_mail(l, doc, error);
 }
 
 static void forget_again(live *l) {
@@ -257,7 +241,7 @@ static void settle_in(live *l) {
 /* It leaves everything but the list of instances, until its end is stored: off.c. */
 static bool stop(live *l, const hd_error *error) {
     forget_in(l);
-    drop_mail(l);
+    mail_forget(l);
     return off_begin(l, error);
 }
 
@@ -279,7 +263,7 @@ static hd_status bring_in(live *l) {
     if (!status) settle_in(l);
     if (engine_may_pass(status)) {
         forget_in(l);
-        drop_mail(l);
+        mail_forget(l);
         list_push_back(&l->e->lame, &l->lame);
         engine_starve(l->e, status);
     }
@@ -338,14 +322,14 @@ static hd_status rerun_at(live *l, hd_value doc, const char *id) {
     if (status)
         return runtime_fail(l->e->rt, status, "%s cannot go on at \"%s\": %s", l->id, id,
                             why ? why : error.message);
-    status = load_mail(l, hd_value_at(doc, "signals"));
+    status = mail_load(l, doc);
     if (!status) status = walk_at(in, node);
     return status ? status : step_deliver(l);
 }
 
 /* Signals that are left were sent to the last run: a run from the beginning drops them. */
 static hd_status rerun_all(live *l, hd_value doc) {
-    l->mail_changed = hd_value_exists(hd_value_at(doc, "signals"));
+    mail_leave(l, doc);
     return start_walk(l, doc, NULL);
 }
 
@@ -405,7 +389,7 @@ void live_lost(live *l) {
     }
     forget_in(l);
     leave_commits(l);
-    drop_mail(l);
+    mail_forget(l);
     give_messages_back(l);
     (void)bring_in(l);
 }
@@ -535,27 +519,6 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
     return status;
 }
 
-/* An instance that is done drops signals that no step has taken. One that has failed, was cancelled or stalled keeps
- * them, as it keeps its variables: it may be run again from a node. */
-static void drop_mail_if_done(live *l) {
-    if (l->in->status != INSTANCE_DONE || !l->mail.count) return;
-    drop_mail(l);
-    l->mail_changed = true;
-}
-
-static hd_status write_mail(hd_tx *tx, live *l, const doc_writer *out) {
-    static const char *const path[] = { "signals" };
-    hd_pool *pool = hd_tx_pool(tx);
-    hd_value all = hd_array();
-    if (!l->mail_changed) return HD_OK;
-    l->mail_changed = false;
-    for (uint32_t i = 0; i < l->mail.count; i++) {
-        hd_value pair[] = { hd_string(pool, l->mail.items[i].name), l->mail.items[i].payload };
-        all = hd_array_append(pool, all, hd_array_of(pool, pair, 2));
-    }
-    return out->write(out->ctx, l->mail.count ? DOC_SET : DOC_REMOVE, path, 1, all);
-}
-
 /* As hd_tx_set_kind does; the text and its place in the metadata are the same for all instances. */
 static hd_status write_kind(hd_tx *tx, live *l) {
     hd_engine *e = l->e;
@@ -611,8 +574,7 @@ static hd_status end_whole(target *t, hd_status status) {
 static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
     hd_status status = remove_end(l, out);
     if (!status) status = instance_save(l->in, out);
-    drop_mail_if_done(l);
-    if (!status) status = write_mail(tx, l, out);
+    if (!status) status = mail_save(l, hd_tx_pool(tx), out);
     if (!status) status = journal_write(tx, l, out);
     if (status || !instance_is_over(l->in)) return status;
     status = write_end(tx, l, out);

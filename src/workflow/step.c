@@ -397,13 +397,6 @@ static strand *waiter_for(const instance *in, const char *signal) {
     return NULL;
 }
 
-static void remove_mail(live *l, uint32_t i) {
-    engine_free_text(l->e, l->mail.items[i].name);
-    hd_value_unref(l->mail.items[i].payload);
-    vec_remove(&l->mail, i);
-    l->mail_changed = true;
-}
-
 /* The strand may have come here by a cancellation in this walk: the attempt that it was at is still claimed then. A
  * payload that is no value of a workflow is an exception there: kept, it would be in the way of every later one. */
 static hd_status wake(live *l, strand *s, hd_value payload) {
@@ -424,18 +417,19 @@ static hd_status wake(live *l, strand *s, hd_value payload) {
  * kept. */
 hd_status step_deliver(live *l) {
     hd_status status = HD_OK;
+    mailbox *box = &l->mail;
     while (!status && !instance_is_over(l->in)) {
-        if (l->in->waits_anew) l->offered = 0; /* what it waits for may have come earlier */
+        if (l->in->waits_anew) box->offered = 0; /* what it waits for may have come earlier */
         l->in->waits_anew = false;
-        if (l->offered == l->mail.count) break;
-        strand *s = waiter_for(l->in, l->mail.items[l->offered].name);
+        if (box->offered == box->kept.count) break;
+        strand *s = waiter_for(l->in, box->kept.items[box->offered].name);
         if (!s) {
-            l->offered++;
+            box->offered++;
             continue;
         }
-        hd_value payload = hd_value_ref(l->mail.items[l->offered].payload);
-        remove_mail(l, l->offered);
-        status = wake(l, s, payload);
+        hd_value payload = { 0 };
+        status = mail_take(l, box->offered, &payload);
+        if (!status) status = wake(l, s, payload);
         hd_value_unref(payload);
     }
     return status;

@@ -130,6 +130,37 @@ static void late_iterations_allocate_no_more_than_early_ones(void **state) {
     assert_true(many - more <= (more - few) + (more - few) / 10 + 10);
 }
 
+static void signal_many(const char *id, const char *signal, int count) {
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(hd_workflow_signal(engine, id, signal, hd_int(NULL, i)), HD_OK);
+        (void)hd_runtime_pump(rt);
+    }
+}
+
+/* Each signal that comes, and each that is taken, costs the same, however many are kept. */
+static void signals_cost_the_same_however_many_are_kept(void **state) {
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_flow_input(flow, "n", hd_int(pool, 0));
+    hd_flow_while(flow, "n == 0");
+    hd_flow_wait(flow, NULL, "taken", NULL);
+    hd_flow_end(flow);
+    hd_flow_wait(flow, NULL, "kept", NULL);
+    use_flow();
+    assert_int_equal(hd_workflow_start(engine, "w", hd_object(), NULL, id), HD_OK);
+    signal_many(id, "kept", 100);
+    signal_many(id, "taken", 100);
+    uint64_t begin = lab_env_allocations(env);
+    signal_many(id, "taken", 100);
+    uint64_t few = lab_env_allocations(env) - begin;
+    signal_many(id, "kept", 2000);
+    begin = lab_env_allocations(env);
+    signal_many(id, "taken", 100);
+    assert_in_range(lab_env_allocations(env) - begin, 0, few + few / 10 + 10);
+    begin = lab_env_allocations(env);
+    signal_many(id, "kept", 100);
+    assert_in_range(lab_env_allocations(env) - begin, 0, few + few / 10 + 200);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 static void start_sleepers(uint64_t count) {
     char id[HD_INSTANCE_ID_SIZE];
@@ -170,6 +201,7 @@ int main(void) {
         TEST(iterations_cost_the_same),
         TEST(branches_cost_the_same),
         TEST(late_iterations_allocate_no_more_than_early_ones),
+        TEST(signals_cost_the_same_however_many_are_kept),
         TEST(many_timers_share_several_commits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,6 +177,19 @@ static void a_rerun_from_the_beginning_has_no_signal(void **state) {
     assert_raised("TimeoutError");
 }
 
+/* A signal that comes before the new run is stored belongs to it; those of the last run are gone. */
+static void a_new_run_has_the_signals_that_come_to_it(void **state) {
+    register_waiting();
+    assert_int_equal(hd_workflow_rerun(engine, id, NULL), HD_OK);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 8)), HD_OK);
+    pump();
+    hd_value kept = hd_value_at(document(), "signals");
+    assert_int_equal(hd_value_count(kept), 1);
+    hd_iter it = hd_iter_of(kept);
+    assert_true(hd_iter_next(&it));
+    assert_int_equal(hd_value_as_int(hd_value_index(it.value, 1), 0), 8);
+}
+
 /* Signals that no step has taken are dropped when the instance is done, as its variables are. */
 static void an_instance_that_is_done_has_no_signals(void **state) {
     register_waiting();
@@ -198,6 +211,7 @@ int main(void) {
         IN_A_WORLD(a_rerun_at_a_node_has_the_signals_that_were_not_taken),
         IN_A_WORLD(a_rerun_at_the_step_that_waits_has_its_signal_at_once),
         IN_A_WORLD(a_rerun_from_the_beginning_has_no_signal),
+        IN_A_WORLD(a_new_run_has_the_signals_that_come_to_it),
         IN_A_WORLD(an_instance_that_is_done_has_no_signals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

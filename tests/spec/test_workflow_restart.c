@@ -212,6 +212,32 @@ static void branches_get_signals_in_their_order(void **state) {
     assert_result("[0,1,2,3,4,5,6,7,8,9,10,11]");
 }
 
+/* Signals that nothing waits for yet are taken in the order in which they came, also after a restart. */
+static void kept_signals_come_in_their_order(void **state) {
+    register_nodes("w",
+                   "{'id':'s','kind':'SLEEP','seconds':5},"
+                   "{'id':'c','kind':'CALC','do':[['assign',['list'],['name','l']]]},"
+                   "{'id':'h','kind':'LOOP_HEAD','over':['call','range',[24]],'into':['name','i']},"
+                   "{'id':'g','kind':'WAIT','signal':'go','into':['name','r']},"
+                   "{'id':'n','kind':'CALC','do':[['expr',['method',['name','l'],'append',[['name',"
+                   "'r']]]]]},{'id':'z','kind':'SLEEP','seconds':1},"
+                   "{'id':'out','kind':'RETURN','value':['name','l']}",
+                   "['in','s'],['s','c'],['c','h'],['h','g','CONTINUE'],['g','n'],['n','z'],"
+                   "['z','h','BACK'],['h','out','BREAK']");
+    start("w", "{}");
+    for (int i = 0; i < 24; i++) {
+        if (i % 7 == 3) restart();
+        assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, i)), HD_OK);
+        if (i % 3 == 0) pump();
+        if (i > 18) advance(1000);
+    }
+    for (int i = 0; i < 30; i++) {
+        if (i % 4 == 1) restart();
+        advance(1000);
+    }
+    assert_result("[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23]");
+}
+
 /* Twelve timers are due together. They were begun from the last branch to the first. */
 static void register_timers(void) {
     register_nodes("w",
@@ -397,6 +423,7 @@ int main(void) {
         IN_A_WORLD(a_step_is_not_lost_when_its_engine_is_closed),
         IN_A_WORLD(a_child_of_the_highest_priority_begins),
         IN_A_WORLD(branches_get_signals_in_their_order),
+        IN_A_WORLD(kept_signals_come_in_their_order),
         IN_A_WORLD(timers_fire_in_their_order),
         IN_A_WORLD(children_end_in_their_order),
         IN_A_WORLD(timeouts_come_in_their_order),
