@@ -1,8 +1,8 @@
 /* mail.c -- signals that came before anything waited for them.
  *
  * The document of an instance has them in `signals`, [name, payload] by number; numbers grow, and have eight
- * hexadecimal digits, so that they are in order there. A save writes those that have come, and removes those that a step
- * has taken: its cost does not depend on how many are kept. */
+ * hexadecimal digits, so that they are in order there. A save writes those that have come, and removes those that a
+ * step has taken: its cost does not depend on how many are kept. */
 #include "workflow/engine.h"
 
 #include <stdio.h>

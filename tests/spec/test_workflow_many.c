@@ -164,7 +164,8 @@ static void start_naps(uint64_t count) {
         assert_int_equal(hd_workflow_start(engine, "nap", hd_object(), NULL, id), HD_OK);
 }
 
-/* Timers that are due together are stored in groups, as steps that end together are. */
+/* Timers that are due together are stored in groups, as steps that end together are. When a group is full depends on
+ * how long commits take (decision 0250). */
 static void timers_that_are_due_together_are_stored_in_groups(void **state) {
     (void)state;
     hd_engine_stats stats = { 0 };
@@ -182,7 +183,7 @@ static void timers_that_are_due_together_are_stored_in_groups(void **state) {
         assert_int_equal(hd_runtime_sync(rt), HD_OK);
         hd_engine_stat(engine, &stats);
     }
-    assert_int_equal(stats.commits - before, MANY / GROUP);
+    assert_in_range(stats.commits - before, 2, MANY / GROUP + FLIGHTS);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
