@@ -81,6 +81,25 @@ static const char *const changes[] = {
     "d.clear(); d['a'] = %d",
     "n = {}; n[%d] = %d",
     "l.extend([d.get('k%d'), %d])",
+    "q.extend(range(%d, 40))",
+    "q[5:] = []",
+    "q.append({'q': %d})",
+    "q.pop(0) if q else %d",
+    "q.pop(0) if len(q) > %d else 0",
+    "q.pop() if len(q) > %d else 0",
+    "del q[%d:%d]",
+    "del q[:%d]",
+    "q[0] = %d",
+    "b.update(range(%d, 30))",
+    "b.pop() if b else 0",
+    "b.discard(%d); b.discard(%d); b.discard(%d)",
+    "b.add(None)",
+    "n.update({i: [i] for i in range(%d, 20)})",
+    "n.popitem() if n else 0",
+    "n.pop(%d, 0); n.pop(1%d, 0)",
+    "d.update({str(99 - i): i for i in range(%d, 20)})",
+    "d.popitem() if d else 0",
+    "d.pop('9%d', 0); d.pop('8%d', 0)",
 };
 enum { CHANGES = sizeof changes / sizeof *changes };
 
@@ -89,23 +108,27 @@ static void add_change(hd_flow *f, lab_random *r) {
     uint64_t which = lab_random_below(r, CHANGES);
     if (which == 18) hd_flow_if(f, "l");
     if (which == 20 && lab_random_below(r, 4)) return;
+    if (which == 24 && lab_random_below(r, 2)) return;
+    if (which == 31) hd_flow_if(f, "q");
     int a[4];
     for (int i = 0; i < 4; i++) a[i] = (int)lab_random_below(r, 12);
     snprintf(line, sizeof line, changes[which], a[0], a[1], a[2], a[3]);
     hd_flow_do(f, line);
-    if (which == 18) hd_flow_end(f);
+    if (which == 18 || which == 31) hd_flow_end(f);
 }
 
 static plan *random_plan(uint64_t seed) {
     hd_flow *f;
     lab_random r = lab_random_of(seed);
     assert_int_equal(hd_flow_open(pool, "w", &f), HD_OK);
-    hd_flow_do(f, "d = {}; o = {'0': 0}; n = {}; s = set(); l = []; l.append(d)");
+    hd_flow_do(f, "d = {}; o = {'0': 0}; n = {}; s = set(); l = []; l.append(d);"
+                  "q = list(range(50)); b = set(range(20))");
     for (uint64_t waits = 2 + lab_random_below(&r, 12); waits-- > 0;) {
         for (uint64_t n = lab_random_below(&r, 5); n-- > 0;) add_change(f, &r);
         hd_flow_action(f, "x", "wait", NULL);
     }
-    hd_flow_return(f, "[str(d), str(o), str(n), str(list(s)), str(l), d is l[0] if l else 0]");
+    hd_flow_return(f, "[str(d), str(o), str(n), str(list(s)), str(l), d is l[0] if l else 0,"
+                      " str(q), str(list(b))]");
     return plan_of(f);
 }
 
@@ -183,12 +206,28 @@ static void iterations_write_what_they_add(void **state) {
     expect_flat("a = set()", "a.add(i)");
 }
 
+/* A workflow that works off what is in a list, a set or a dict writes as little for each. */
+static void iterations_write_what_they_take(void **state) {
+    (void)state;
+    expect_flat("a = list(range(700))", "a.pop()");
+    expect_flat("a = list(range(700))", "a.pop(0)");
+    expect_flat("a = [{'n': i} for i in range(700)]", "a.pop(0)");
+    expect_flat("a = list(range(700))", "a.append(a.pop(0) % 2)");
+    expect_flat("a = set(range(700))", "a.pop()");
+    expect_flat("a = set(range(100, 700))", "a.remove(i)");
+    expect_flat("a = {i: 0 for i in range(100, 700)}", "a.pop(i)");
+    expect_flat("a = {i: 0 for i in range(700)}", "a.popitem()");
+    expect_flat("a = {str(799 - i): 0 for i in range(100, 700)}", "a.pop(str(i))");
+    expect_flat("a = {str(799 - i): 0 for i in range(700)}", "a.popitem()");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(random_changes_are_what_they_were_when_loaded),
         TEST(what_many_evaluations_have_made_is_stored),
         TEST(iterations_write_what_they_add),
+        TEST(iterations_write_what_they_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

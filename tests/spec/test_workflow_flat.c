@@ -108,6 +108,20 @@ static void an_iteration_costs_the_same_early_and_late(void **state) {
     run_and_compare();
 }
 
+/* Work that waits in a list, of which each iteration takes the first, and names in a set. */
+static void taking_from_a_list_costs_the_same_early_and_late(void **state) {
+    hd_flow *f = flow("w");
+    hd_flow_input(f, "n", hd_int(pool, 0));
+    hd_flow_do(f, "jobs = list(range(n)); names = {str(n - i) for i in range(n)}");
+    hd_flow_while(f, "jobs");
+    hd_flow_do(f, "job = jobs.pop(0); name = names.pop()");
+    hd_flow_action(f, "r", "count", NULL);
+    hd_flow_end(f);
+    hd_flow_return(f, "len(names)");
+    register_flow(f);
+    run_and_compare();
+}
+
 static void a_child_costs_the_same_early_and_late(void **state) {
     hd_flow *f = flow("inner");
     hd_flow_action(f, "r", "count", NULL);
@@ -142,6 +156,7 @@ int main(void) {
 #define ON_A_DISK(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         ON_A_DISK(an_iteration_costs_the_same_early_and_late),
+        ON_A_DISK(taking_from_a_list_costs_the_same_early_and_late),
         ON_A_DISK(a_child_costs_the_same_early_and_late),
         ON_A_DISK(a_branch_costs_the_same_early_and_late),
     };
