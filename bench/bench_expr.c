@@ -93,6 +93,35 @@ static void measure(bench *b, const char *name, const char *json, bench_figure m
     close_world(&x);
 }
 
+/* Nanoseconds for each element of a set of n that is filled, and emptied from one end. */
+static double drain_ns(bench *b, int n) {
+    bench_world x;
+    char json[400];
+    open_world(&x);
+    snprintf(json, sizeof json,
+             "[[\"assign\", [\"call\", \"set\", [[\"call\", \"range\", [%d]]]], [\"name\", \"s\"]],"
+             " [\"assign\", [\"listcomp\", [\"method\", [\"name\", \"s\"], \"pop\", []],"
+             " [\"for\", [\"name\", \"y\"], [\"call\", \"range\", [%d]]]], [\"name\", \"l\"]]]",
+             n, n);
+    x.c = compile(&x, json, true);
+    double ns = bench_ns_per_op(b, run_many, &x);
+    code_free(x.c);
+    close_world(&x);
+    return ns / n;
+}
+
+/* What is taken from one end of a set costs the same, however much was taken before. */
+static void measure_draining(bench *b) {
+    double few = drain_ns(b, 1000), many = drain_ns(b, 30000);
+    bench_report(b, &(bench_row){ .name = "expr/drain-set",
+                                  .n = 30000,
+                                  .value = many,
+                                  .unit = "ns/element",
+                                  .peer = "1,000",
+                                  .peer_value = few,
+                                  .must = bench_ratio_at_most(3) });
+}
+
 void bench_group_expr(bench *b) {
     measure(b, "expr/add", "[\"+\", [\"name\", \"n\"], 1]", bench_at_most(60));
     measure(b, "expr/compare", "[\"cmp\", 0, \"<\", [\"name\", \"n\"], \"<\", 10]",
@@ -106,4 +135,5 @@ void bench_group_expr(bench *b) {
             "[\"listcomp\", [\"*\", [\"name\", \"y\"], 2], [\"for\", [\"name\", \"y\"], [\"name\", "
             "\"l\"]]]",
             (bench_figure){ 0 });
+    measure_draining(b);
 }

@@ -26,21 +26,38 @@ static hd_value read_error(const reading *r, hd_value error) {
     return hd_string_f(r->pool, *message ? "%s: %s" : "%s", what, message);
 }
 
-static hd_value read_array(const reading *r, hd_value v, int depth) {
+/* From the element `from` on. */
+static hd_value read_array(const reading *r, hd_value v, int64_t from, int depth) {
     hd_value all = hd_array();
     for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
-        all = hd_array_append(r->pool, all, readable(r, it.value, depth + 1));
+        if (from-- <= 0) all = hd_array_append(r->pool, all, readable(r, it.value, depth + 1));
     return all;
 }
 
+/* Without the holes that deleted elements have left: no element of a set, and no pair of a dict, is an empty array. */
+static hd_value read_entries(const reading *r, hd_value v, int depth) {
+    hd_value all = hd_array();
+    for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
+        if (hd_value_kind(it.value) != HD_KIND_ARRAY || hd_value_count(it.value))
+            all = hd_array_append(r->pool, all, readable(r, it.value, depth + 1));
+    return all;
+}
+
+static hd_value read_list(const reading *r, hd_value v, int depth) {
+    return read_array(r, hd_value_at(v, "$list"), hd_value_as_int(hd_value_at(v, "from"), 0),
+                      depth);
+}
+
 static hd_value read_object(const reading *r, hd_value v, int depth) {
-    static const char *const arrays[] = { "$tuple", "$set" };
-    hd_value all = hd_object(), number = hd_value_at(v, "$ref");
+    hd_value all = hd_object(), number = hd_value_at(v, "$ref"), tuple = hd_value_at(v, "$tuple");
+    hd_value set = hd_value_at(v, "$set"), pairs = hd_value_at(v, "$dict");
     if (hd_value_exists(number)) return read_ref(r, number, depth);
     if (hd_value_exists(hd_value_at(v, "$error"))) return read_error(r, v);
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        if (hd_value_exists(hd_value_at(v, arrays[i])))
-            return read_array(r, hd_value_at(v, arrays[i]), depth);
+    if (hd_value_exists(tuple)) return read_array(r, tuple, 0, depth);
+    if (hd_value_exists(hd_value_at(v, "$list"))) return read_list(r, v, depth);
+    if (hd_value_exists(set)) return read_entries(r, set, depth);
+    if (hd_value_exists(pairs))
+        return hd_object_set(r->pool, all, "$dict", read_entries(r, pairs, depth));
     for (hd_iter it = hd_iter_of(v); hd_iter_next(&it);)
         if (strcmp(it.key, "$keys") != 0) /* the order, for programs */
             all = hd_object_set(r->pool, all, it.key, readable(r, it.value, depth + 1));
@@ -49,7 +66,7 @@ static hd_value read_object(const reading *r, hd_value v, int depth) {
 
 static hd_value readable(const reading *r, hd_value v, int depth) {
     if (depth > DEPTH_MAX) return hd_string(r->pool, "...");
-    if (hd_value_kind(v) == HD_KIND_ARRAY) return read_array(r, v, depth);
+    if (hd_value_kind(v) == HD_KIND_ARRAY) return read_array(r, v, 0, depth);
     return hd_value_kind(v) == HD_KIND_OBJECT ? read_object(r, v, depth) : v;
 }
 

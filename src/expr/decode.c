@@ -53,10 +53,12 @@ static ev decode_points(decoder *d, hd_value from) {
     return write_str(&b);
 }
 
-static bool fill_list(decoder *d, plist *l, hd_value items) {
+/* From the element `from` on: those before it may refer to objects that are gone. */
+static bool fill_list(decoder *d, plist *l, hd_value items, size_t from) {
     if (hd_value_kind(items) != HD_KIND_ARRAY)
         return refuse(d, "an array is missing in an encoding"), false;
     for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);) {
+        if (from && from--) continue;
         ev v = decode(d, it.value);
         if (ev_failed(v) || !plist_append(d->w, l, v)) return false;
     }
@@ -65,7 +67,7 @@ static bool fill_list(decoder *d, plist *l, hd_value items) {
 
 static ev decode_list(decoder *d, hd_value items) {
     ev out = plist_new(d->w, hd_value_count(items));
-    return ev_failed(out) || !fill_list(d, out.list, items) ? ev_fail() : out;
+    return ev_failed(out) || !fill_list(d, out.list, items, 0) ? ev_fail() : out;
 }
 
 /* dict_set has failed for this key of a dict, or element of a set. If it has raised, the decoder's error names the
@@ -82,8 +84,17 @@ static bool refuse_key(decoder *d, ev key) {
     return false;
 }
 
+/* A place in an instance's document whose entry was deleted. */
+static bool is_hole(const decoder *d, hd_value v) {
+    return d->find && hd_value_kind(v) == HD_KIND_ARRAY && !hd_value_count(v);
+}
+
 static bool fill_set(decoder *d, dict *s, hd_value items) {
     for (hd_iter it = hd_iter_of(items); hd_iter_next(&it);) {
+        if (is_hole(d, it.value)) {
+            if (!dict_skip(d->w, s)) return false;
+            continue;
+        }
         ev v = decode(d, it.value);
         if (ev_failed(v)) return false;
         if (!dict_set(d->w, s, v, ev_none())) return refuse_key(d, v);
@@ -93,6 +104,10 @@ static bool fill_set(decoder *d, dict *s, hd_value items) {
 
 static bool fill_pairs(decoder *d, dict *to, hd_value pairs) {
     for (hd_iter it = hd_iter_of(pairs); hd_iter_next(&it);) {
+        if (is_hole(d, it.value)) {
+            if (!dict_skip(d->w, to)) return false;
+            continue;
+        }
         if (hd_value_count(it.value) != 2 || hd_value_kind(it.value) != HD_KIND_ARRAY)
             return refuse(d, "\"$dict\" holds pairs"), false;
         ev key = decode(d, hd_value_index(it.value, 0)), v = decode(d, hd_value_index(it.value, 1));
@@ -111,10 +126,21 @@ static bool is_record_tag(const char *key, size_t length) {
     return length == 7 && !memcmp(key, "$record", 7);
 }
 
+/* How many keys "$keys" names. */
+static size_t names_of(const decoder *d, hd_value keys) {
+    size_t count = 0;
+    for (hd_iter it = hd_iter_of(keys); hd_iter_next(&it);) count += !is_hole(d, it.value);
+    return count;
+}
+
 /* Adds the entries in the order of "$keys", which must name each key once. */
 static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys) {
     for (hd_iter it = hd_iter_of(keys); hd_iter_next(&it);) {
         size_t length;
+        if (is_hole(d, it.value)) {
+            if (!dict_skip(d->w, to)) return false;
+            continue;
+        }
         const char *name = hd_value_text(it.value, &length);
         ev plain = name ? text_of_utf8(d->w, name, length) : refuse(d, "\"$keys\" holds strings");
         if (ev_failed(plain)) return false;
@@ -127,14 +153,14 @@ static bool fill_ordered(decoder *d, dict *to, hd_value from, hd_value keys) {
         if (!hd_value_exists(v)) return refuse(d, "\"$keys\" does not fit"), false;
         if (!put_name(d, to, (const char *)key.text->data, key.text->count, v)) return false;
     }
-    return to->count == hd_value_count(keys) || (refuse(d, "\"$keys\" does not fit"), false);
+    return to->count == names_of(d, keys) || (refuse(d, "\"$keys\" does not fit"), false);
 }
 
 /* Adds the entries of an object. `record`: its key "$record" is the tag, and no entry. */
 static bool fill_names(decoder *d, dict *to, hd_value from, bool record) {
     hd_value keys = hd_value_at(from, "$keys");
     if (hd_value_kind(keys) == HD_KIND_ARRAY &&
-        hd_value_count(keys) + 1 + record == hd_value_count(from))
+        names_of(d, keys) + 1 + record == hd_value_count(from))
         return fill_ordered(d, to, from, keys);
     for (hd_iter it = hd_iter_of(from); hd_iter_next(&it);) {
         if (record && is_record_tag(it.key, it.key_length)) continue;
@@ -467,6 +493,7 @@ ev decode_stub(world *w, hd_value content, uint32_t number) {
     hd_value record = hd_value_at(content, "$record");
     uint32_t class_ = 0;
     ev_kind kind = hd_value_kind(content) == HD_KIND_ARRAY           ? EV_LIST
+                   : hd_value_exists(hd_value_at(content, "$list"))  ? EV_LIST
                    : hd_value_exists(record)                         ? EV_RECORD
                    : hd_value_exists(hd_value_at(content, "$error")) ? EV_EXC
                    : hd_value_exists(hd_value_at(content, "$set"))   ? EV_SET
@@ -477,13 +504,29 @@ ev decode_stub(world *w, hd_value content, uint32_t number) {
     return world_stub(w, kind, class_, number);
 }
 
+/* The form in which the entries were found, if each has got the place that it has there. */
 static dict_form form_of(ev object, hd_value from) {
-    hd_value keys = hd_value_at(from, "$keys");
-    if (object.kind == EV_SET) return DICT_SET;
-    if (hd_value_kind(hd_value_at(from, "$dict")) == HD_KIND_ARRAY) return DICT_PAIRS;
-    if (!hd_value_exists(keys)) return DICT_ORDERED;
-    bool listed = hd_value_kind(keys) == HD_KIND_ARRAY;
-    return listed && hd_value_count(keys) == object.dict->count ? DICT_KEYS : DICT_WHOLE;
+    static const struct {
+        const char *tag;
+        dict_form form;
+    } lists[] = { { "$set", DICT_SET }, { "$dict", DICT_PAIRS }, { "$keys", DICT_KEYS } };
+    for (size_t i = object.kind != EV_SET; i < (object.kind == EV_SET ? 1 : 3); i++) {
+        hd_value entries = hd_value_at(from, lists[i].tag);
+        if (hd_value_kind(entries) == HD_KIND_ARRAY)
+            return hd_value_count(entries) == object.dict->used ? lists[i].form : DICT_WHOLE;
+    }
+    return hd_value_exists(hd_value_at(from, "$keys")) ? DICT_WHOLE : DICT_ORDERED;
+}
+
+/* A list, or one that is stored as a queue: {"$list": [...], "from": n}. */
+static bool fill_object_list(decoder *d, plist *l, hd_value from) {
+    hd_value items = hd_value_at(from, "$list");
+    if (hd_value_kind(from) == HD_KIND_ARRAY) return fill_list(d, l, from, 0);
+    int64_t gone = hd_value_as_int(hd_value_at(from, "from"), -1);
+    if (gone < 0 || (uint64_t)gone > hd_value_count(items) || gone > WORLD_COUNT_MAX)
+        return refuse(d, "\"from\" does not fit"), false;
+    l->queue = (uint32_t)gone + 1;
+    return fill_list(d, l, items, (size_t)gone);
 }
 
 hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, void *ctx,
@@ -491,7 +534,7 @@ hd_status decode_object(world *w, hd_value from, ev object, decode_ref_fn find, 
     decoder d = { w, find, ctx, error, HD_OK };
     bool good;
     world_begin_stored(w);
-    if (object.kind == EV_LIST) good = fill_list(&d, object.list, from);
+    if (object.kind == EV_LIST) good = fill_object_list(&d, object.list, from);
     else if (object.kind == EV_EXC) good = fill_error(&d, object.exc, from);
     else if (object.kind == EV_SET) good = fill_set(&d, object.dict, hd_value_at(from, "$set"));
     else if (hd_value_kind(hd_value_at(from, "$dict")) == HD_KIND_ARRAY)

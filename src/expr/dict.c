@@ -43,7 +43,8 @@ static dict_entry *find_hashed(const dict *d, ev key, uint32_t hash) {
         uint32_t slot = d->index[at];
         if (!slot) return NULL;
         dict_entry *e = &d->entries[slot - 1];
-        if (e->hash == hash && e->key.kind != EV_UNBOUND && key_same(e->key, key)) return e;
+        assert(e->key.kind != EV_UNBOUND);
+        if (e->hash == hash && key_same(e->key, key)) return e;
     }
 }
 
@@ -70,6 +71,20 @@ static void index_put(dict *d, uint32_t entry) {
     d->index[at] = entry + 1;
 }
 
+/* Takes a live entry out of the index. What stands behind it in its run of slots closes up, so that a search never
+ * meets a deleted entry. */
+static void index_drop(dict *d, uint32_t entry) {
+    uint32_t mask = d->index_size - 1, gap = index_home(d, d->entries[entry].hash);
+    while (d->index[gap] != entry + 1) gap = (gap + 1) & mask;
+    for (uint32_t at = (gap + 1) & mask; d->index[at]; at = (at + 1) & mask) {
+        uint32_t home = index_home(d, d->entries[d->index[at] - 1].hash);
+        if (((at - home) & mask) < ((at - gap) & mask)) continue; /* its home is behind the gap */
+        d->index[gap] = d->index[at];
+        gap = at;
+    }
+    d->index[gap] = 0;
+}
+
 static void index_fill(dict *d) {
     if (!d->index_size) return;
     memset(d->index, 0, d->index_size * sizeof *d->index);
@@ -77,13 +92,20 @@ static void index_fill(dict *d) {
         if (d->entries[i].key.kind != EV_UNBOUND) index_put(d, i);
 }
 
+/* What is stored of the entries by their places has to be written anew. */
+static void lose_places(dict *d) {
+    if (d->form != DICT_ORDERED) d->form = DICT_WHOLE;
+}
+
 /* Deleted entries go; the order stays. */
 static void squeeze(dict *d) {
     uint32_t to = 0;
+    if (d->used > d->count) lose_places(d);
     for (uint32_t i = 0; i < d->used; i++)
         if (d->entries[i].key.kind != EV_UNBOUND) d->entries[to++] = d->entries[i];
     assert(to == d->count);
-    d->used = to;
+    d->used = d->end = to;
+    d->first = 0;
 }
 
 /* Room for one more entry. Where at least a third is deleted the entries close up; otherwise they
@@ -135,26 +157,43 @@ bool dict_set(world *w, dict *d, ev key, ev value) {
         *e = (dict_entry){ key, value, hash };
         world_ref(key);
         world_ref(value);
-        d->count++;
+        if (!d->count++) d->first = d->used - 1;
+        d->end = d->used;
         if (d->index_size) index_put(d, d->used - 1);
     }
     world_note(w, d, how, (uint32_t)(e - d->entries), e->key, value);
     return true;
 }
 
+/* So that whoever takes entries from one end, again and again, does not walk over those that are gone. */
+static void close_ends(dict *d) {
+    if (!d->count) {
+        d->used = d->first = d->end = 0;
+        lose_places(d);
+    } else {
+        while (d->entries[d->end - 1].key.kind == EV_UNBOUND) d->end--;
+        while (d->entries[d->first].key.kind == EV_UNBOUND) d->first++;
+    }
+    assert(d->end <= d->used && d->first <= d->end && d->count <= d->end - d->first);
+}
+
+bool dict_skip(world *w, dict *d) {
+    if (!dict_room(w, d)) return false;
+    d->entries[d->used++] = (dict_entry){ ev_unbound(), ev_none(), 0 };
+    return true;
+}
+
 void dict_delete_entry(world *w, dict *d, dict_entry *e) {
     ev key = e->key;
-    world_note(w, d, CHANGE_DELETE, 0, key, ev_none());
+    assert(d->count && e >= d->entries && e < d->entries + d->used && key.kind != EV_UNBOUND);
+    world_note(w, d, CHANGE_DELETE, (uint32_t)(e - d->entries), key, ev_none());
+    if (d->index_size) index_drop(d, (uint32_t)(e - d->entries));
     e->key = ev_unbound();
     d->count--;
     world_unref(w, key);
     world_unref(w, e->value);
     e->value = ev_none();
-    /* The index still leads to the dead entry; when none is left alive everything starts afresh. */
-    if (d->count == 0) {
-        d->used = 0;
-        index_fill(d);
-    }
+    close_ends(d);
 }
 
 int dict_delete(world *w, dict *d, ev key) {
@@ -171,13 +210,20 @@ void dict_clear(world *w, dict *d) {
         world_unref(w, d->entries[i].key);
         world_unref(w, d->entries[i].value);
     }
-    d->count = d->used = 0;
-    index_fill(d);
+    d->count = d->used = d->first = d->end = 0;
+    if (d->index_size) { /* few entries may follow, and clearing them must not cost what these did */
+        world_free(w, d->entries, d->capacity * sizeof *d->entries);
+        world_free(w, d->index, d->index_size * sizeof *d->index);
+        d->entries = NULL;
+        d->index = NULL;
+        d->capacity = d->index_size = 0;
+    }
     world_note(w, d, CHANGE_CLEAR, 0, ev_none(), ev_none());
 }
 
 dict_entry *dict_next(const dict *d, uint32_t *at) {
-    while (*at < d->used) {
+    if (*at < d->first) *at = d->first;
+    while (*at < d->end) {
         dict_entry *e = &d->entries[(*at)++];
         if (e->key.kind != EV_UNBOUND) return e;
     }
@@ -185,8 +231,8 @@ dict_entry *dict_next(const dict *d, uint32_t *at) {
 }
 
 dict_entry *dict_before(const dict *d, uint32_t *at) {
-    if (*at > d->used) *at = d->used;
-    while (*at > 0) {
+    if (*at > d->end) *at = d->end;
+    while (*at > d->first) {
         dict_entry *e = &d->entries[--*at];
         if (e->key.kind != EV_UNBOUND) return e;
     }

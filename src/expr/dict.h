@@ -21,6 +21,8 @@ dict_entry *dict_find_name(const dict *d, const char *name);
 
 /* Adds or replaces; a set takes ev_none(). A key that is there keeps its place and its first form. */
 bool dict_set(world *w, dict *d, ev key, ev value);
+/* Adds a deleted entry, where the stored form has one. */
+bool dict_skip(world *w, dict *d);
 /* 1: deleted, 0: not there, -1: failed. */
 int dict_delete(world *w, dict *d, ev key);
 void dict_delete_entry(world *w, dict *d, dict_entry *entry);

@@ -85,13 +85,25 @@ static bool keys_are_sorted(const dict *d) {
     return true;
 }
 
-static hd_value encode_keys(encoder *e, const dict *d) {
+typedef hd_value encode_entry_fn(encoder *e, const dict_entry *entry);
+
+/* The entries as a list. In an instance's document the nth entry stands at place n, so that a change of one names a
+ * place: where an entry was deleted there is a hole. */
+static hd_value encode_entries(encoder *e, const dict *d, encode_entry_fn *encode_entry) {
     hd_builder *b;
-    uint32_t at = 0;
     if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
-    for (dict_entry *entry; (entry = dict_next(d, &at));)
-        hd_builder_add(b, encode_text(e, entry->key.text));
+    for (uint32_t i = 0; i < d->used; i++) {
+        bool deleted = d->entries[i].key.kind == EV_UNBOUND;
+        if (deleted && !e->number) continue;
+        hd_value v = deleted ? ENCODE_HOLE : encode_entry(e, &d->entries[i]);
+        hd_builder_add(b, v);
+        if (hd_value_status(v)) break;
+    }
     return hd_builder_close(b);
+}
+
+static hd_value encode_key(encoder *e, const dict_entry *entry) {
+    return encode_text(e, entry->key.text);
 }
 
 static hd_value encode_names(encoder *e, const dict *d, const char *tag, const char *name) {
@@ -109,29 +121,24 @@ static hd_value encode_names(encoder *e, const dict *d, const char *tag, const c
         hd_builder_put_n(b, (const char *)key.text->data, key.text->count, v);
         if (hd_value_status(v)) break;
     }
-    if (!e->plain && !keys_are_sorted(d)) hd_builder_put(b, "$keys", encode_keys(e, d));
+    if (!e->plain && !keys_are_sorted(d))
+        hd_builder_put(b, "$keys", encode_entries(e, d, encode_key));
     return hd_builder_close(b);
 }
 
-static hd_value encode_pairs(encoder *e, const dict *d) {
-    hd_builder *b;
-    uint32_t at = 0;
-    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
-    for (dict_entry *entry; (entry = dict_next(d, &at));) {
-        ev pair[2] = { entry->key, entry->value };
-        hd_value v = encode_items(e, pair, 2);
-        hd_builder_add(b, v);
-        if (hd_value_status(v)) break;
-    }
-    return tagged(e, "$dict", hd_builder_close(b));
+static hd_value encode_pair(encoder *e, const dict_entry *entry) {
+    ev pair[2] = { entry->key, entry->value };
+    return encode_items(e, pair, 2);
 }
 
-static hd_value encode_set(encoder *e, const dict *d) {
-    hd_builder *b;
-    uint32_t at = 0;
-    if (hd_builder_open(e->pool, HD_KIND_ARRAY, &b)) return hd_failed(HD_NOMEM);
-    for (dict_entry *entry; (entry = dict_next(d, &at));) hd_builder_add(b, encode(e, entry->key));
-    return tagged(e, "$set", hd_builder_close(b));
+static hd_value encode_element(encoder *e, const dict_entry *entry) {
+    return encode(e, entry->key);
+}
+
+static hd_value encode_list(encoder *e, const plist *l) {
+    hd_value items = encode_items(e, l->items, l->count);
+    if (!e->number || !l->queue) return items;
+    return hd_object_set(e->pool, tagged(e, "$list", items), "from", hd_int(e->pool, 0));
 }
 
 static const char *class_name(const world *w, ev v) {
@@ -221,15 +228,15 @@ static hd_value encode_enum(encoder *e, ev v) {
 
 static hd_value encode_inside(encoder *e, ev v) {
     switch (v.kind) {
-    case EV_LIST: return encode_items(e, v.list->items, v.list->count);
+    case EV_LIST: return encode_list(e, v.list);
     case EV_TUPLE: return encode_tuple(e, v);
-    case EV_SET: return encode_set(e, v.dict);
+    case EV_SET: return tagged(e, "$set", encode_entries(e, v.dict, encode_element));
     case EV_EXC: return encode_error(e, v);
     case EV_ENUM: return encode_enum(e, v);
     case EV_RECORD: return encode_names(e, v.dict, "$record", class_name(e->w, v));
     default:
         return keys_are_names(v.dict) ? encode_names(e, v.dict, NULL, NULL)
-                                      : encode_pairs(e, v.dict);
+                                      : tagged(e, "$dict", encode_entries(e, v.dict, encode_pair));
     }
 }
 
@@ -306,12 +313,13 @@ hd_value encode_slot(world *w, hd_pool *pool, ev v, encode_number_fn number, voi
 static dict_form form_of(const dict *d) {
     if (d->head.kind == EV_SET) return DICT_SET;
     if (keys_are_names(d)) return keys_are_sorted(d) ? DICT_ORDERED : DICT_KEYS;
-    return d->used == d->count ? DICT_PAIRS : DICT_WHOLE;
+    return DICT_PAIRS;
 }
 
 hd_value encode_object(world *w, hd_pool *pool, ev object, encode_number_fn number, void *ctx) {
     assert(ev_has_identity(object));
     hd_value out = encode_content(&(encoder){ w, pool, number, ctx, false }, object);
     if (object.kind >= EV_DICT) object.dict->form = form_of(object.dict);
+    if (object.kind == EV_LIST && object.list->queue) object.list->queue = 1;
     return out;
 }

@@ -16,8 +16,12 @@
  *     enum                               {"$enum": "Color", "name": "RED", "value": 1}
  *     class                              {"$type": "int"}
  *     object by number                   {"$ref": 17}, see below; "view": "keys", "values" or "items" of that dict
+ *     list that is used as a queue       {"$list": [...], "from": n}, only as an object of an instance's document: the
+ *                                        elements before the nth are gone
  *     iterator                           {"$iterator": "zip"}, only in an instance's document: keeping it has raised
  *                                        Unsupported already, and so does reading it
+ *
+ * In an instance's document "$keys", "$dict" and "$set" have a hole, [], where an entry was deleted.
  *
  * A class that is not known when it is decoded is made: a record that may have any attribute, a named tuple without
  * names, an exception below its "bases".
@@ -32,6 +36,9 @@
 
 #include <heddle/value.h>
 
+/* No element of a set, pair of a dict or name is an empty array. */
+#define ENCODE_HOLE hd_array()
+
 /* By value: aliases become copies. A failed value: the exception is pending in the world (TypeError for
  * what cannot cross, ValueError for a circle), or the status is HD_NOMEM. */
 hd_value encode_value(world *w, hd_pool *pool, ev v);
@@ -45,7 +52,12 @@ typedef uint32_t (*encode_number_fn)(void *ctx, world *w, ev object);
 hd_value encode_object(world *w, hd_pool *pool, ev object, encode_number_fn number, void *ctx);
 /* A change of an object whose content is stored, as operations below that content. False: none are small; the content
  * is to be written by encode_object. A failed value in one of them means what it means for encode_slot. */
-typedef enum encode_how { ENCODE_SET, ENCODE_REMOVE, ENCODE_APPEND } encode_how;
+typedef enum encode_how {
+    ENCODE_SET,
+    ENCODE_REMOVE,
+    ENCODE_APPEND,
+    ENCODE_KEEP /* an array: `value` elements at its beginning are left */
+} encode_how;
 typedef struct encode_op {
     encode_how how;
     uint32_t length;

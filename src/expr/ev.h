@@ -102,6 +102,9 @@ typedef struct plist {
     uint32_t count, capacity;
     ev *items;
     uint32_t number; /* the engine's name for it; 0: none yet */
+    /* How it is stored: 0, as an array; else as a queue (encode.h), of whose array the first `queue` - 1 elements are
+     * gone. Written by encode_object, encode_change and decode_object. */
+    uint32_t queue;
 } plist;
 
 typedef struct dict_entry {
@@ -115,19 +118,23 @@ typedef enum dict_form {
     DICT_WHOLE,   /* not stored yet, or in a form that is written whole at each change */
     DICT_ORDERED, /* an object; the order of its names is that of the entries */
     DICT_KEYS,    /* an object with "$keys" */
-    DICT_PAIRS,   /* "$dict"; the nth pair is the nth entry, none is deleted */
+    DICT_PAIRS,   /* "$dict" */
     DICT_SET,     /* "$set" */
 } dict_form;
 
 /* Entries in the order of insertion; from DICT_SMALL entries on an index by hash. A set has no values,
- * the keys of a record are the names of its attributes. */
+ * the keys of a record are the names of its attributes. In the forms DICT_KEYS, DICT_PAIRS and DICT_SET the nth entry,
+ * deleted ones included, stands at place n of what is stored: whoever moves entries makes the form DICT_WHOLE. */
 typedef struct dict {
     obj head;
     uint32_t number; /* as of a list */
     uint32_t count;  /* live entries */
     uint32_t used;   /* entries including deleted ones; count <= used <= capacity */
+    uint32_t first;  /* the first live entry; 0 if there is none */
+    uint32_t end;    /* behind the last live entry; count <= end - first, end <= used */
     uint32_t capacity;
-    uint32_t index_size; /* 0 or a power of two; slots hold entry + 1, 0 is empty */
+    uint32_t
+        index_size; /* 0 or a power of two; slots hold entry + 1, 0 is empty. Live entries only. */
     uint32_t
         form; /* a dict_form: what is stored of it. Written by encode_object and decode_object */
     dict_entry *entries;

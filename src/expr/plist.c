@@ -63,7 +63,7 @@ void plist_delete(world *w, plist *l, uint32_t index, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) world_unref(w, l->items[index + i]);
     memmove(l->items + index, l->items + index + count, (l->count - index - count) * sizeof(ev));
     l->count -= count;
-    world_note(w, l, CHANGE_DELETE, index, ev_int(count), ev_none());
+    world_note(w, l, CHANGE_DELETE, index, ev_int(count), ev_int(l->count));
 }
 
 void plist_clear(world *w, plist *l) {

@@ -43,7 +43,7 @@ typedef struct world_limits {
 typedef enum change_op {
     CHANGE_APPEND, /* list: value at the end; dict, set, record: key was not there */
     CHANGE_SET,    /* list: index; dict, record: key, which is entry number `index` */
-    CHANGE_DELETE, /* list: index (count of them); dict, set, record: key */
+    CHANGE_DELETE, /* list: `key` elements from index on, `value` are left; dict, set, record: key, entry `index` */
     CHANGE_INSERT, /* list: value before index */
     CHANGE_CLEAR,
     /* The whole content is new, see the object itself: sort, reverse, slices, every change of an exception. */

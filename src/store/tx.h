@@ -265,8 +265,9 @@ place_id tx_link_target(hd_tx *tx, place_id from, hd_value link, hd_status *stat
 hd_status tx_unpack_single(hd_tx *tx);
 
 tx_write *tx_write_of(const hd_tx *tx, place_id doc);
-/* One operation on a place of a document, after resolving links. */
-hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v);
+/* One operation on a place of a document, after resolving links. `keep` is of OP_SPLICE. */
+hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v,
+                        uint64_t keep);
 /* Several keys of the document itself, each set or removed; as many calls of tx_write_path would do the same. */
 typedef struct tx_key {
     hd_path path;   /* of one segment */

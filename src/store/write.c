@@ -245,12 +245,13 @@ static hd_status open_own(hd_tx *tx, place_id doc, tx_write **out) {
 }
 
 /* A write of the library itself, at a path that has no links: nothing is resolved and nothing is left out. */
-hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v) {
+hd_status tx_write_path(hd_tx *tx, op_kind kind, place_id doc, hd_path path, hd_value v,
+                        uint64_t keep) {
     tx_write *w;
     hd_status status = kind == OP_REMOVE ? HD_OK : writable(tx, v);
     if (!status) status = open_own(tx, doc, &w);
     if (status) return status;
-    status = apply(tx, w, kind, path, v, 0);
+    status = apply(tx, w, kind, path, v, keep);
     if (status == HD_NOMEM) tx_fail(tx, status);
     return status;
 }
@@ -259,7 +260,7 @@ static hd_status write_each_key(hd_tx *tx, place_id doc, const tx_key *keys, uin
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < count && !status; i++)
         status = tx_write_path(tx, value_is_absent(keys[i].value) ? OP_REMOVE : OP_SET, doc,
-                               keys[i].path, keys[i].value);
+                               keys[i].path, keys[i].value, 0);
     return status;
 }
 

@@ -550,7 +550,7 @@ static hd_status write_entry(hd_engine *e, hd_tx *tx, const entry *n) {
     if (!status) status = tx_note_claim(tx, doc);
     if (!status)
         status =
-            tx_write_path(tx, hd_value_exists(n->task) ? OP_SET : OP_REMOVE, doc, path, n->task);
+            tx_write_path(tx, hd_value_exists(n->task) ? OP_SET : OP_REMOVE, doc, path, n->task, 0);
     path_unref(e->heap, path);
     if (status != HD_KIND) return status;
     n->a->dead =

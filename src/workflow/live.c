@@ -463,8 +463,8 @@ static hd_status keep_key(target *t, hd_path at, hd_value value) {
     return status;
 }
 
-static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value) {
-    hd_value next = op_apply(t->tx->r->heap, t->whole, kind, at, value, 0);
+static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value, uint64_t keep) {
+    hd_value next = op_apply(t->tx->r->heap, t->whole, kind, at, value, keep);
     if (hd_value_status(next)) return hd_value_status(next);
     hd_value_unref(t->whole);
     t->whole = next;
@@ -496,7 +496,10 @@ static hd_status path_further(hd_engine *e, hd_path at, const char *segment, hd_
 static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32_t length,
                           hd_value value) {
     static const op_kind kinds[] = {
-        [DOC_SET] = OP_SET, [DOC_REMOVE] = OP_REMOVE, [DOC_APPEND] = OP_APPEND
+        [DOC_SET] = OP_SET,
+        [DOC_REMOVE] = OP_REMOVE,
+        [DOC_APPEND] = OP_APPEND,
+        [DOC_KEEP] = OP_SPLICE,
     };
     target *t = ctx;
     hd_heap *heap = t->e->heap;
@@ -510,11 +513,13 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
     }
     if (status) return status;
     bool whole = hd_value_exists(t->whole);
-    if (!whole && length == 1 && how != DOC_APPEND)
+    if (!whole && length == 1 && (how == DOC_SET || how == DOC_REMOVE))
         return keep_key(t, at, how == DOC_REMOVE ? (hd_value){ 0 } : value);
     if (!whole) status = write_keys(t, HD_OK); /* operations keep their order */
-    if (whole) status = write_whole(t, kinds[how], at, value);
-    else if (!status) status = tx_write_path(t->tx, kinds[how], t->doc, at, value);
+    uint64_t keep = how == DOC_KEEP ? (uint64_t)hd_value_as_int(value, 0) : 0;
+    if (how == DOC_KEEP) value = hd_array();
+    if (whole) status = write_whole(t, kinds[how], at, value, keep);
+    else if (!status) status = tx_write_path(t->tx, kinds[how], t->doc, at, value, keep);
     if (at != HD_PATH_ROOT) path_unref(heap, at);
     return status;
 }
@@ -528,7 +533,7 @@ static hd_status write_kind(hd_tx *tx, live *l) {
         place_ref(&e->rt->r.places, l->meta);
     }
     instance_status now = l->off ? INSTANCE_STALLED : l->in->status;
-    return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[now]);
+    return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[now], 0);
 }
 
 static hd_status write_end(hd_tx *tx, const live *l, const doc_writer *out) {
@@ -566,7 +571,7 @@ static void begin_whole(target *t, live *l) {
 /* The commit claims that the document is absent still. */
 static hd_status end_whole(target *t, hd_status status) {
     if (!status) status = tx_note_claim(t->tx, t->doc);
-    if (!status) status = tx_write_path(t->tx, OP_SET, t->doc, HD_PATH_ROOT, t->whole);
+    if (!status) status = tx_write_path(t->tx, OP_SET, t->doc, HD_PATH_ROOT, t->whole, 0);
     hd_value_unref(t->whole);
     return status;
 }

@@ -124,7 +124,10 @@ static void put_object(saver *s, ev object) {
 
 static void save_op(saver *s, const encode_op *op) {
     static const doc_op hows[] = {
-        [ENCODE_SET] = DOC_SET, [ENCODE_REMOVE] = DOC_REMOVE, [ENCODE_APPEND] = DOC_APPEND
+        [ENCODE_SET] = DOC_SET,
+        [ENCODE_REMOVE] = DOC_REMOVE,
+        [ENCODE_APPEND] = DOC_APPEND,
+        [ENCODE_KEEP] = DOC_KEEP,
     };
     if (hd_value_status(op->value) && s->in->w->status) s->status = s->in->w->status;
     for (uint32_t i = 0; i < op->length; i++) push(s, op->path[i]);

@@ -8,7 +8,12 @@
 
 #include "workflow/instance.h"
 
-typedef enum doc_op { DOC_SET, DOC_REMOVE, DOC_APPEND } doc_op;
+typedef enum doc_op {
+    DOC_SET,
+    DOC_REMOVE,
+    DOC_APPEND,
+    DOC_KEEP /* an array: `value` elements at its beginning are left */
+} doc_op;
 
 /* Where operations go. `path` is a list of keys, from the document's root; `value` is borrowed. */
 typedef struct doc_writer {

@@ -22,6 +22,8 @@ typedef struct fuzz {
 static hd_value changed(fuzz *f, hd_value at, doc_op op, const char *const *path, uint32_t length,
                         hd_value value) {
     if (!length) {
+        if (op == DOC_KEEP)
+            return hd_array_truncate(f->pool, at, (size_t)hd_value_as_int(value, 0));
         if (op != DOC_APPEND) return value;
         return hd_array_append(f->pool, hd_value_kind(at) == HD_KIND_ARRAY ? at : hd_array(),
                                value);

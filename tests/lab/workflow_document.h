@@ -23,6 +23,11 @@ static hd_value document;
 static size_t written; /* bytes of the values in the operations so far */
 static uint64_t steps_begun;
 
+static hd_value kept(hd_path at, hd_value count) {
+    return hd_array_truncate(pool, hd_value_get(heap, document, at),
+                             (size_t)hd_value_as_int(count, 0));
+}
+
 static hd_status apply(void *ctx, doc_op op, const char *const *path, uint32_t length,
                        hd_value value) {
     hd_path at = HD_PATH_ROOT;
@@ -34,6 +39,7 @@ static hd_status apply(void *ctx, doc_op op, const char *const *path, uint32_t l
     written += size;
     hd_value next = op == DOC_SET      ? hd_value_set(pool, document, at, value)
                     : op == DOC_APPEND ? hd_value_append(pool, document, at, value)
+                    : op == DOC_KEEP   ? hd_value_set(pool, document, at, kept(at, value))
                                        : hd_value_remove(pool, document, at);
     if (hd_value_exists(next)) document = next;
     return hd_value_status(next);

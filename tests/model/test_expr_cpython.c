@@ -184,6 +184,20 @@ static hd_value put(evaluator *e, hd_value object, const char *key, hd_value v) 
     return hd_object_set(e->pool, object, key, v);
 }
 
+/* An object as an instance's document has it, with nothing where an entry was deleted. */
+static hd_value without_holes(evaluator *e, hd_value content) {
+    static const char *const tags[] = { "$keys", "$dict", "$set" };
+    for (int i = 0; i < 3; i++) {
+        hd_value all = hd_value_at(content, tags[i]), left = hd_array();
+        if (hd_value_kind(all) != HD_KIND_ARRAY) continue;
+        for (hd_iter it = hd_iter_of(all); hd_iter_next(&it);)
+            if (hd_value_kind(it.value) != HD_KIND_ARRAY || hd_value_count(it.value))
+                left = hd_array_append(e->pool, left, it.value);
+        content = hd_object_set(e->pool, content, tags[i], left);
+    }
+    return content;
+}
+
 static hd_value answer(evaluator *e, const frame *f, outcome o, ev v) {
     hd_value out = hd_object(), env = hd_object(), objects = hd_array();
     forget_numbers(e);
@@ -199,7 +213,7 @@ static hd_value answer(evaluator *e, const frame *f, outcome o, ev v) {
     for (uint32_t i = 1; i <= e->count; i++) {
         hd_value one = put(e, hd_object(), "o",
                            encode_object(e->w, e->pool, e->answered[i], number_object, e));
-        objects = hd_array_append(e->pool, objects, hd_value_at(one, "o"));
+        objects = hd_array_append(e->pool, objects, without_holes(e, hd_value_at(one, "o")));
     }
     return put(e, out, "objects", objects);
 }

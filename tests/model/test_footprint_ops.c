@@ -38,14 +38,15 @@ static hd_value some_value(hd_pool *pool) {
 }
 
 static void operate(hd_tx *tx, hd_cell doc) {
-    static const op_kind kinds[] = { OP_SET, OP_SET, OP_REMOVE, OP_APPEND };
+    static const op_kind kinds[] = { OP_SET, OP_SET, OP_REMOVE, OP_APPEND, OP_SPLICE };
     const char *text = paths[lab_random_below(&random_, PATHS)];
     hd_path path;
     assert_int_equal(path_parse(tx->r->heap, text, strlen(text), &path, NULL), HD_OK);
-    op_kind kind = kinds[lab_random_below(&random_, 4)];
+    op_kind kind = kinds[lab_random_below(&random_, 5)];
     hd_value v = kind == OP_REMOVE ? (hd_value){ 0 } : some_value(hd_tx_pool(tx));
-    hd_status status =
-        tx_write_path(tx, kind, doc.id, path, v); /* what does not fit changes nothing */
+    if (kind == OP_SPLICE) v = hd_array();
+    /* What does not fit changes nothing. */
+    hd_status status = tx_write_path(tx, kind, doc.id, path, v, lab_random_below(&random_, 3));
     assert_true(status == HD_OK || status == HD_KIND || status == HD_RANGE);
     path_unref(tx->r->heap, path);
 }
@@ -142,7 +143,8 @@ static void a_plain_set_touches_its_own_path(void **state) {
     by->flags |= TX_BY_OPS;
     assert_int_equal(path_parse(by->r->heap, "/a/x", 4, &path, NULL), HD_OK);
     assert_int_equal(
-        tx_write_path(by, OP_SET, hd_cell_at(writer, "main/d").id, path, hd_int(NULL, 2)), HD_OK);
+        tx_write_path(by, OP_SET, hd_cell_at(writer, "main/d").id, path, hd_int(NULL, 2), 0),
+        HD_OK);
     path_unref(by->r->heap, path);
     assert_int_equal(hd_tx_commit(by, NULL, NULL), HD_OK);
     assert_int_equal(hd_runtime_sync(writer), HD_OK);
