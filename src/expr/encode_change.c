@@ -46,8 +46,13 @@ static const char *index_text(change_encoder *e, uint32_t index) {
     return hd_value_as_text(hd_string_n(e->pool, chars, length), "");
 }
 
-/* Shorter lists are no queues: writing them whole costs as little. */
+/* Shorter lists are no queues: writing them whole costs as little. In debug builds all are, so that random workflows,
+ * whose lists are short, have queues. */
+#ifdef NDEBUG
 enum { QUEUE_MIN = 32 };
+#else
+enum { QUEUE_MIN = 1 };
+#endif
 
 /* Elements at the beginning are deleted. */
 static bool change_begin(change_encoder *e, plist *l) {
