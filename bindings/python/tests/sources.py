@@ -601,7 +601,8 @@ class Sources:
         name, made = self.random.choice(self.names), self.fresh()
         number = lambda: self.number(1)  # noqa: E731
         walrus, self.walrus = self.walrus, False  # it may not stand in the iterable of a comprehension
-        lines = self.random.choice((self.mutated, self.nested, self.formatted, self.starred, self.cleaned, self.matched, self.timed_gather, self.called))(made, number)
+        lines = self.random.choice((self.mutated, self.nested, self.formatted, self.starred, self.cleaned, self.matched, self.timed_gather, self.called,
+                                    self.worked_off))(made, number)
         self.walrus = walrus
         return [*lines, f"{name} = len(repr({made}))" if self.calm else f"{name} = {made}"]
 
@@ -612,6 +613,21 @@ class Sources:
             [f"{made}p = [Point(i) for i in range(3)]", f"for {made}q in {made}p:", f"    {made}q.x *= await add({made}q.x, {number()})", f"{made} = {made}p"],
             [f"{made} = {made}q = [0]", f"{made}q.append(await echo({number()}))", f"{made}[0] += await add(1, {made}q.append(2) or {number()})", f"{made} += {made}q"],
             [f"{made}q = {{}}", f"{made} = {{'q': {made}q}}", f"for i in range(3):", f"    {made}q.setdefault(i % 2, []).append(await echo(i + {number()}))"]))
+
+    def worked_off(self, made: str, number: Callable[[], str]) -> list[str]:
+        """A list, a set or a dict from which a loop takes what it works on, with steps in between; at times more is added."""
+        count, rest, q, x = self.random.randint(3, 50), self.random.randint(0, 2), f"{made}q", f"{made}x"
+        begin, take = self.random.choice((
+            (f"list(range({count}))", f"{q}.pop(0)"), (f"list(range({count}))", f"{q}.pop()"), (f"list(range({count}))", f"{q}.pop(len({q}) // 2)"),
+            (f"[[i] for i in range({count})]", f"{q}.pop(0)[0]"), (f"{{i: [i] for i in range({count})}}", f"{q}.popitem()[0]"),
+            (f"{{i: i for i in range({count})}}", f"{q}.pop(next(iter({q})))"), (f"{{str(99 - i): i for i in range({count})}}", f"{q}.popitem()[1]"),
+            (f"{{(i, 'x'): i for i in range({count})}}", f"{q}.pop(max({q}))"), (f"set(range({count}))", f"[max({q}), {q}.discard(max({q}))][0]"),
+            (f"set(range({count}))", f"[min({q}), {q}.remove(min({q}))][0]")))
+        more = f"{q}.append({q}.pop(0))" if begin.startswith("list") else f"del {q}[:2]" if begin.startswith("[") else \
+            f"{q}.discard(7)" if begin.startswith("set") else f"{q}.setdefault({self.random.choice(('3', repr('k'), '(1, 2)'))}, 10)"
+        return [f"{q} = {begin}", f"{made} = []", f"while len({q}) > {rest}:", f"    {x} = {take}", f"    {made}.append({x})",
+                f"    if {x} % 7 == 3:", f"        {made}.append(await add({x}, len({q})))", f"        if len({q}) > 5 and len({made}) < 60:", f"            {more}",
+                f"{made} = [{made}, {q}]"]
 
     def nested(self, made: str, number: Callable[[], str]) -> list[str]:
         """Comprehensions in each other, over what was awaited, and of results."""
