@@ -620,7 +620,7 @@ class Sources:
         begin, take = self.random.choice((
             (f"list(range({count}))", f"{q}.pop(0)"), (f"list(range({count}))", f"{q}.pop()"), (f"list(range({count}))", f"{q}.pop(len({q}) // 2)"),
             (f"[[i] for i in range({count})]", f"{q}.pop(0)[0]"), (f"{{i: [i] for i in range({count})}}", f"{q}.popitem()[0]"),
-            (f"{{i: i for i in range({count})}}", f"{q}.pop(next(iter({q})))"), (f"{{str(99 - i): i for i in range({count})}}", f"{q}.popitem()[1]"),
+            (f"{{i: i for i in range({count})}}", f"{q}.pop(min({q}))"), (f"{{str(99 - i): i for i in range({count})}}", f"{q}.popitem()[1]"),
             (f"{{(i, 'x'): i for i in range({count})}}", f"{q}.pop(max({q}))"), (f"set(range({count}))", f"[max({q}), {q}.discard(max({q}))][0]"),
             (f"set(range({count}))", f"[min({q}), {q}.remove(min({q}))][0]")))
         more = f"{q}.append({q}.pop(0))" if begin.startswith("list") else f"del {q}[:2]" if begin.startswith("[") else \
