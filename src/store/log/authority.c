@@ -188,6 +188,14 @@ static hd_status advance(log_authority *s, uint64_t until) {
     return client_reload(&s->client);
 }
 
+/* Up to where the verdicts of an outcome hold. */
+static hd_status advance_to(log_authority *s, const outcome *o) {
+    client *c = &s->client;
+    if (c->gap || c->torn || !passed_has(&o->passed, c->position, o->before))
+        return advance(s, o->before);
+    return client_advance_passed(c, &o->passed, o->before, o->checkpoint);
+}
+
 static hd_status deliver(log_authority *s) {
     while (s->waiting) {
         outcome *o = s->waiting;
@@ -195,7 +203,7 @@ static hd_status deliver(log_authority *s) {
         bool behind =
             o->before > s->client.position && !SABOTAGED(s->client.store, LOG_LEAVE_OUT_BEFORE);
         behind |= s->client.gap;
-        hd_status status = behind ? advance(s, o->before) : HD_OK;
+        hd_status status = behind ? advance_to(s, o) : HD_OK;
         if (!status && s->client.gap) return HD_OK;
         s->base.sync_ns = o->sync_ns;
         s->client.telling = o->row; /* a listener that loads a document finds it as of this row */

@@ -141,7 +141,8 @@ static hd_status meet_docs(client *c, hd_value made) {
         bool followed = follows(c, &doc.name);
         at = followed ? 0 : client_find(c, &doc.name);
         if (!followed && !(at && replica_awaits(c->r, at))) continue;
-        if (followed) status = make_place(c, &doc.name, &at);
+        status = client_snapshot(c); /* where the checkpoint is decides below */
+        if (!status && followed) status = make_place(c, &doc.name, &at);
         if (!status && c->checkpoint <= c->position) status = replica_load(c->r, at);
     }
     return status;
@@ -164,10 +165,12 @@ static hd_status frame_ops(client *c, place_id at, const log_doc *doc) {
 
 /* The document as the file has it now, in place of operations on a state that is gone. */
 static hd_status frame_state(client *c, place_id at, const doc_name *name) {
-    hd_value value;
+    hd_value value = value_absent();
     uint64_t seq;
-    hd_status status = document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint,
-                                     UINT64_MAX, name, &value, &seq);
+    hd_status status = client_snapshot(c);
+    if (!status)
+        status = document_load(c->store, c->r->heap, &c->parsed, &c->tail, c->checkpoint,
+                               UINT64_MAX, name, &value, &seq);
     if (!status) status = replica_frame_state(c->r, at, seq, value);
     value_unref(value);
     return status;
@@ -461,6 +464,22 @@ hd_status client_advance(client *c, uint64_t until) {
     if (!c->gap) status = advance_rows(c, until, &c->gap);
     if (!status) status = read_checkpoint(c);
     if (!status && !c->gap) note_checkpoint(c);
+    return status;
+}
+
+hd_status client_advance_passed(client *c, const passed_rows *rows, uint64_t until,
+                                uint64_t checkpoint) {
+    assert(!c->telling && !c->torn && passed_has(rows, c->position, until));
+    advance g = { .c = c, .until = until };
+    hd_status status = HD_OK;
+    client_release(c);
+    c->gap = false;
+    while (c->position < until && !status) {
+        log_text text = passed_get(rows, c->position + 1);
+        status = advance_row(&g, &text);
+    }
+    if (c->checkpoint < checkpoint) c->checkpoint = checkpoint;
+    if (!status) note_checkpoint(c);
     return status;
 }
 

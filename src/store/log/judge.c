@@ -16,6 +16,7 @@ void outcome_free(const hd_env *env, outcome *o) {
     if (!o) return;
     vec_fini(env, &o->items);
     vec_fini(env, &o->seqs);
+    passed_fini(&o->passed, env);
     env_free(env, o, sizeof *o);
 }
 
@@ -587,6 +588,9 @@ hd_status writer_attempt(writer *w, outcome **out) {
     w->decided = w->heads.sessions.items[w->session_index].last;
     vec_clear(&w->recovered);
     vec_clear(&w->recovered_seqs);
+    o->passed = w->passed;
+    o->checkpoint = w->checkpoint;
+    passed_init(&w->passed, &w->env);
     *out = o;
     return HD_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "store/log/decode.h"
 #include "store/log/head.h"
+#include "store/log/passed.h"
 #include "value/json_write.h"
 #include <pthread.h>
 
@@ -25,6 +26,9 @@ typedef struct outcome {
     struct outcome *next;
     uint64_t before, row; /* row == before when nothing was admitted */
     uint64_t sync_ns;     /* from being judged to being durable */
+    passed_rows
+        passed; /* rows of others up to `before`, as far as the writer has read them since the last outcome */
+    uint64_t checkpoint; /* the last one that the writer knows of */
     VEC(outcome_item) items;
     VEC(uint64_t) seqs;
 } outcome;
@@ -127,8 +131,10 @@ typedef struct writer {
     bool staying;     /* others can see that we live */
     uint64_t beat_ns; /* when to say so again */
     undo undo;        /* of an optimistic store */
-    uint64_t there;   /* the last row that our runtime has been told of */
-    uint64_t own;     /* the last row that we have appended */
+    passed_rows
+        passed; /* what it has read of others since the last outcome; only if the store is optimistic */
+    uint64_t there; /* the last row that our runtime has been told of */
+    uint64_t own;   /* the last row that we have appended */
     bool behind;   /* others have appended, or our append may have been lost: read before judging */
     bool expected; /* the backend knows which documents the present group will look up */
     bool

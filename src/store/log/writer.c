@@ -465,6 +465,7 @@ static void writer_free(writer *w) {
     json_buffer_fini(&w->commits);
     json_buffer_fini(&w->sizes);
     json_buffer_fini(&w->body);
+    passed_fini(&w->passed, &w->env);
     vec_fini(&w->env, &w->verdict.conflicts);
     free_batches(&w->env, w->todo);
     free_batches(&w->env, w->queue);
@@ -522,6 +523,7 @@ static writer *new_writer(log_store *store, const hd_options *options, const uin
     json_buffer_init(&w->commits, &w->env);
     json_buffer_init(&w->sizes, &w->env);
     json_buffer_init(&w->body, &w->env);
+    passed_init(&w->passed, &w->env);
     w->wake_fd = bell_open();
     return w;
 }
