@@ -7,6 +7,7 @@
  *     branches     ELEM enters the branches of a FAN_HEAD, JOIN leaves them: each node lies in one
  *     loops        from a BACK edge's source upwards to its head
  *     variables    what some way has assigned; a read of anything else can never succeed
+ *     ways         several that a node begins at once (ways.c)
  *
  * Cost: O(nodes + edges), variables / 64 words for each node, and nodes times the nesting of loops. */
 #include "workflow/draft.h"
@@ -323,41 +324,35 @@ static hd_status find_branches(draft *d) {
 
 /* ---- loops */
 
-/* The sources of all edges but BACK, grouped by target. */
-typedef struct incoming {
-    uint32_t *from;
-    uint32_t *first; /* group i is from[first[i] .. first[i + 1]) */
-    uint32_t *stack; /* room for a walk that takes each edge once */
-} incoming;
-
-static hd_status group_incoming(draft *d, incoming *in) {
+static hd_status group_incoming(draft *d) {
     uint32_t count = d->nodes.count;
-    in->from = arena_alloc_array(&d->p->memory, d->edges.count + 1, sizeof *in->from);
-    in->stack = arena_alloc_array(&d->p->memory, d->edges.count + count + 1, sizeof *in->stack);
-    in->first = arena_alloc_array(&d->p->memory, count + 1, sizeof *in->first);
-    if (!in->from || !in->stack || !in->first) return HD_NOMEM;
-    in->first[0] = 0;
+    d->from = arena_alloc_array(&d->p->memory, d->edges.count + 1, sizeof *d->from);
+    d->first_from = arena_alloc_array(&d->p->memory, count + 1, sizeof *d->first_from);
+    uint32_t *next = arena_alloc_array(&d->p->memory, count + 1, sizeof *next);
+    if (!d->from || !d->first_from || !next) return HD_NOMEM;
+    d->first_from[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
-        in->first[i + 1] = in->first[i] + at(d, i)->arrivals;
-        in->stack[i] = in->first[i]; /* where the next of its group goes */
+        next[i] = d->first_from[i];
+        d->first_from[i + 1] = next[i] + at(d, i)->arrivals;
     }
     for (uint32_t k = 0; k < d->edges.count; k++) {
         const plan_edge *e = &d->edges.items[k];
-        if (e->kind != EDGE_BACK) in->from[in->stack[e->to]++] = e->from;
+        if (e->kind != EDGE_BACK) d->from[next[e->to]++] = e->from;
     }
     return HD_OK;
 }
 
 /* Marks the body: from the BACK edge's source against the edges, up to the head. */
-static void mark_body(draft *d, const incoming *in, uint32_t head, uint32_t from) {
+static void mark_body(draft *d, uint32_t *stack, uint32_t head, uint32_t from) {
     uint32_t depth = 0;
-    in->stack[depth++] = from;
+    stack[depth++] = from;
     while (depth) {
-        uint32_t i = in->stack[--depth];
+        uint32_t i = stack[--depth];
         plan_node *n = at(d, i)->node;
         if (i == head || n->loop == head) continue;
         n->loop = head; /* outer heads come first: the innermost has the last word */
-        for (uint32_t k = in->first[i]; k < in->first[i + 1]; k++) in->stack[depth++] = in->from[k];
+        for (uint32_t k = d->first_from[i]; k < d->first_from[i + 1]; k++)
+            stack[depth++] = d->from[k];
     }
 }
 
@@ -381,8 +376,9 @@ static hd_status check_break(draft *d, uint32_t head) {
 }
 
 static hd_status find_loops(draft *d) {
-    incoming in;
-    hd_status status = group_incoming(d, &in);
+    uint32_t room = d->edges.count + d->nodes.count + 1; /* a walk takes each edge once */
+    uint32_t *stack = arena_alloc_array(&d->p->memory, room, sizeof *stack);
+    hd_status status = stack ? HD_OK : HD_NOMEM;
     for (uint32_t o = 0; o < d->nodes.count && !status; o++) {
         uint32_t head = d->by_order[o];
         if (at(d, head)->node->kind != NODE_LOOP_HEAD) continue;
@@ -390,7 +386,7 @@ static hd_status find_loops(draft *d) {
             const plan_edge *e = &d->edges.items[k];
             if (e->kind != EDGE_BACK || e->to != head) continue;
             status = check_back(d, e);
-            if (!status) mark_body(d, &in, head, e->from);
+            if (!status) mark_body(d, stack, head, e->from);
         }
         if (!status) status = check_break(d, head);
     }
@@ -479,117 +475,6 @@ static hd_status find_assigned(draft *d) {
     for (uint32_t v = 0; v < d->f->params; v++) var_add(entry->assigned, v);
     flow_all(d);
     return check_reads(d);
-}
-
-/* ---- several ways at once */
-
-/* Two ways that a node begins at once must not touch what the other assigns, and must not meet where
- * one arrival is enough: what came first would decide. */
-typedef struct fork {
-    uint32_t *way; /* of each node: 0 not reached, k + 1 only by way k, ways + 1 by several */
-    var_set assigned, touched; /* by the ways looked at so far */
-} fork;
-
-static void walk_way(draft *d, fork *f, uint32_t way, uint32_t from, uint32_t several) {
-    f->way[from] = f->way[from] && f->way[from] != way ? several : way;
-    for (uint32_t o = at(d, from)->order; o < d->nodes.count; o++) {
-        uint32_t i = d->by_order[o];
-        const draft_node *n = at(d, i);
-        if (f->way[i] != way && !(f->way[i] == several && n->order >= at(d, from)->order)) continue;
-        for (uint32_t k = 0; k < n->count; k++) {
-            const plan_edge *e = edge(d, n, k);
-            if (e->kind == EDGE_BACK) continue;
-            uint32_t *to = &f->way[e->to];
-            *to = *to == 0 || *to == way ? f->way[i] : several;
-        }
-    }
-}
-
-static hd_status check_meeting(draft *d, const fork *f, uint32_t head, uint32_t several) {
-    for (uint32_t k = 0; k < d->edges.count; k++) {
-        const plan_edge *e = &d->edges.items[k];
-        node_kind kind = at(d, e->to)->node->kind;
-        if (kind != NODE_MERGE && kind != NODE_LOOP_HEAD) continue;
-        if (e->kind != EDGE_BACK && f->way[e->to] == several && f->way[e->from] &&
-            f->way[e->from] != several)
-            return draft_refuse(d, e->to,
-                                "ways that \"%s\" begins at once meet in this %s; "
-                                "only a node that waits for all of them may follow",
-                                at(d, head)->node->id, node_kind_name(kind));
-    }
-    return HD_OK;
-}
-
-/* What goes on once for all of the ways: the next round of a loop around them, the end of a branch or a function. */
-static hd_status check_ends_of_ways(draft *d, const fork *f, uint32_t head, uint32_t several) {
-    static const char message[] = "\"%s\" begins several ways at once; they must meet in a node "
-                                  "that waits for all of them before %s";
-    const char *id = at(d, head)->node->id;
-    for (uint32_t k = 0; k < d->edges.count; k++) {
-        const plan_edge *e = &d->edges.items[k];
-        const plan_node *from = at(d, e->from)->node;
-        if (!f->way[e->from] || f->way[e->from] == several) continue;
-        if (e->kind == EDGE_BACK && !f->way[e->to])
-            return draft_refuse(d, e->from, message, id, "its BACK edge");
-        if (e->kind == EDGE_JOIN && !f->way[from->fan])
-            return draft_refuse(d, e->from, message, id, "its JOIN edge");
-    }
-    for (uint32_t i = 0; i < d->nodes.count; i++)
-        if (at(d, i)->node->kind == NODE_RET && f->way[i] && f->way[i] != several)
-            return draft_refuse(d, i, message, id, "RET");
-    return HD_OK;
-}
-
-static hd_status check_sharing(draft *d, fork *f, uint32_t head, uint32_t way) {
-    for (uint32_t i = 0; i < d->nodes.count; i++) {
-        const draft_node *n = at(d, i);
-        if (f->way[i] != way) continue;
-        for (uint32_t v = 0; v < d->f->names->names.count; v++) {
-            if (v == d->f->result) continue; /* written and read within one node */
-            bool assigns = var_in(n->assigns, v), reads = var_in(n->reads, v);
-            if ((assigns && var_in(f->touched, v)) || (reads && var_in(f->assigned, v)))
-                return draft_refuse(d, i,
-                                    "it shares \"%s\" with another way that \"%s\" begins at once",
-                                    d->f->names->names.items[v], at(d, head)->node->id);
-        }
-    }
-    for (uint32_t i = 0; i < d->nodes.count; i++) {
-        if (f->way[i] != way) continue;
-        unite(d, f->assigned, at(d, i)->assigns);
-        unite(d, f->touched, at(d, i)->assigns);
-        unite(d, f->touched, at(d, i)->reads);
-    }
-    return HD_OK;
-}
-
-static hd_status check_fork(draft *d, fork *f, uint32_t head) {
-    const draft_node *n = at(d, head);
-    uint32_t several = n->count + 1;
-    hd_status status = HD_OK;
-    memset(f->way, 0, d->nodes.count * sizeof *f->way);
-    memset(f->assigned.words, 0, d->words * sizeof *f->assigned.words);
-    memset(f->touched.words, 0, d->words * sizeof *f->touched.words);
-    for (uint32_t k = 0; k < n->count; k++)
-        if (edge(d, n, k)->kind == EDGE_FORWARD) walk_way(d, f, k + 1, edge(d, n, k)->to, several);
-    status = check_meeting(d, f, head, several);
-    if (!status) status = check_ends_of_ways(d, f, head, several);
-    for (uint32_t k = 0; k < n->count && !status; k++) status = check_sharing(d, f, head, k + 1);
-    return status;
-}
-
-static hd_status check_forks(draft *d) {
-    fork f = { arena_alloc_array(&d->p->memory, d->nodes.count, sizeof *f.way), new_set(d),
-               new_set(d) };
-    if (!f.way || !f.assigned.words || !f.touched.words) return HD_NOMEM;
-    for (uint32_t i = 0; i < d->nodes.count; i++) {
-        const draft_node *n = at(d, i);
-        uint32_t forward = leaving(d, n, EDGE_FORWARD);
-        if (forward && n->count - leaving(d, n, EDGE_EXCEPT) > forward)
-            return draft_refuse(d, i, "FORWARD beside a BACK or JOIN edge");
-        hd_status status = forward > 1 ? check_fork(d, &f, i) : HD_OK;
-        if (status) return status;
-    }
-    return HD_OK;
 }
 
 /* ---- alternatives */
@@ -738,9 +623,10 @@ hd_status draft_check(draft *d) {
     find_dominators(d);
     status = find_caught(d);
     if (!status) status = find_branches(d);
+    if (!status) status = group_incoming(d);
     if (!status) status = find_loops(d);
     if (!status) status = find_assigned(d);
-    if (!status) status = check_forks(d);
+    if (!status) status = draft_check_ways(d);
     if (!status) status = check_alternatives(d);
     if (!status) status = check_handlers(d);
     return status ? status : finish(d);

@@ -1,6 +1,6 @@
 /* draft.h -- a function of a workflow while its plan is being made.
  *
- * ir.c fills in nodes and edges as the IR has them; draft_check (draft.c) puts the nodes in order,
+ * ir.c fills in nodes and edges as the IR has them; draft_check (draft.c, ways.c) puts the nodes in order,
  * finds out what lies in which loop and which branch, and refuses what cannot run. All memory is the
  * plan's arena. */
 #ifndef WORKFLOW_DRAFT_H
@@ -21,7 +21,7 @@ typedef struct draft_node {
     uint32_t order;     /* its place in the order; PLAN_NONE: not reached yet */
     uint32_t dominator; /* the closest node that every way from ENTRY leads through */
     var_set reads, assigns; /* by its code */
-    var_set needs;          /* of `reads`: what it reads before it assigns anything */
+    var_set needs;          /* what its code reads and does not assign itself */
     var_set assigned;       /* what some way to it has assigned */
 } draft_node;
 
@@ -33,12 +33,19 @@ typedef struct draft {
     VEC(plan_edge) edges;
     uint32_t *by_order; /* node at each place of the order */
     uint32_t words;     /* of a var_set */
+    /* The sources of all edges but BACK, grouped by target: those of node i are from[first_from[i] ..
+     * first_from[i + 1]). */
+    uint32_t *from, *first_from;
 } draft;
 
 /* Orders and checks the function, and fills in what follows from its edges: plan_function.nodes and
  * edges, and of each node first_out, out_count, except, deps_required, fan, loop, pair. HD_SYNTAX with
  * the node and its position in the source. */
 hd_status draft_check(draft *d);
+
+/* For draft_check: ways that a node begins at once meet before what ends once for all of them, and share no variable
+ * that one of them assigns. HD_LIMIT: too many of them lie in each other. */
+hd_status draft_check_ways(draft *d);
 
 /* The variables that a piece of code reads and assigns join those of the node. */
 void draft_note(draft *d, uint32_t node, const code *c);

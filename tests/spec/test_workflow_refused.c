@@ -399,7 +399,12 @@ static const struct {
       "FAN_HEAD's branches meet" },
     { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'x','kind':'CALC'," AT "}," OUT,
       "['in','l'],['l','x','CONTINUE'],['l','out','BREAK'],['x','l','BACK'],['x','out']",
-      "FORWARD beside a BACK" },
+      "a BACK or JOIN edge beside another edge" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'m','kind':'LOOP_HEAD','while':true},"
+      "{'id':'x','kind':'CALC'," AT "},{'id':'y','kind':'CALC'}," OUT,
+      "['in','l'],['l','m','CONTINUE'],['l','out','BREAK'],['m','x','CONTINUE'],['x','m','BACK'],"
+      "['x','l','BACK'],['m','y','BREAK'],['y','l','BACK']",
+      "a BACK or JOIN edge beside another edge" },
     { "{'id':'f','kind':'FAN_HEAD'},{'id':'a','kind':'CALC'},{'id':'c','kind':'CALC'},{'id':'x',"
       "'kind':'CALC'," AT "},{'id':'d','kind':'CALC'},{'id':'b','kind':'BARRIER'}," OUT,
       "['in','f'],['f','a','ELEM',0],['f','c','ELEM',1],['a','x'],['a','d'],['c','x'],['x','b',"
@@ -432,7 +437,96 @@ static const struct {
       "," AT "},{'id':'c','kind':'RAISE','value':['new','ValueError',[]]}," OUT,
       "['in','l'],['l','a','CONTINUE'],['a','x'],['a','c'],['x','l','BACK'],['l','out','BREAK']",
       "before its BACK edge" },
+    { "{'id':'f','kind':'FAN_HEAD'},{'id':'e','kind':'CALC'},{'id':'a','kind':'CALC'},{'id':'c',"
+      "'kind':'CALC'},{'id':'x','kind':'CALC'," AT "},{'id':'g','kind':'CALC'},{'id':'h','kind':"
+      "'CALC'},{'id':'y','kind':'CALC'," AT "},{'id':'b','kind':'BARRIER'}," OUT,
+      "['in','f'],['f','e','ELEM'],['e','a'],['e','c'],['e','g'],['e','h'],['a','x'],['c','x'],"
+      "['g','y'],['h','y'],['x','b','JOIN'],['y','b','JOIN'],['b','out']",
+      "\"e\" begins several ways at once" },
+    { "{'id':'a','kind':'CALC'},{'id':'c','kind':'CALC'},{'id':'g','kind':'CALC'},{'id':'h','kind':"
+      "'CALC'},{'id':'p','kind':'CALC'},{'id':'q','kind':'CALC'},{'id':'x','kind':'MERGE'," AT
+      "}," OUT,
+      "['in','a'],['in','c'],['in','g'],['in','h'],['a','p'],['c','p'],['g','q'],['h','q'],"
+      "['p','x'],['q','x'],['x','out']",
+      "\"in\" begins at once meet in this MERGE" },
+    { "{'id':'a','kind':'CALC'},{'id':'c','kind':'CALC'},{'id':'g','kind':'CALC'},{'id':'h','kind':"
+      "'CALC'},{'id':'x','kind':'ACTION','action':'f','into':['name','v']," AT
+      "},{'id':'y','kind':'ACTION','action':'f','into':['name','v']," AT "}," OUT,
+      "['in','a'],['in','c'],['in','g'],['in','h'],['a','x'],['c','x'],['g','y'],['h','y'],"
+      "['x','out'],['y','out']",
+      "shares \"v\" with another way that \"in\"" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'a','kind':'CALC'},{'id':'c','kind':"
+      "'ACTION','action':'f'},{'id':'g','kind':'ACTION','action':'f'},{'id':'j','kind':'CALC'},"
+      "{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'x','kind':'MERGE'," AT "}," OUT,
+      "['in','l'],['l','a','CONTINUE'],['l','out','BREAK'],['a','c'],['a','g'],['c','h','EXCEPT'],"
+      "['g','h','EXCEPT'],['c','j'],['g','j'],['j','x'],['h','x','GUARD',0],['x','l','BACK']",
+      "meet in this MERGE" },
+    { "{'id':'l','kind':'LOOP_HEAD','while':true},{'id':'a','kind':'CALC'},{'id':'c','kind':"
+      "'ACTION','action':'f'},{'id':'g','kind':'ACTION','action':'f'},{'id':'h','kind':'HANDLER',"
+      "'clauses':[{}]},{'id':'x','kind':'CALC'," AT "}," OUT,
+      "['in','l'],['l','a','CONTINUE'],['l','out','BREAK'],['a','c'],['a','g'],['c','h','EXCEPT'],"
+      "['g','h','EXCEPT'],['c','out'],['g','out'],['h','x','GUARD',0],['x','l','BACK']",
+      "before its BACK edge" },
 };
+
+static hd_status try_function(const char *nodes, const char *edges, hd_error *error) {
+    char text[4000];
+    snprintf(text, sizeof text,
+             "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'"
+             "},{'id':'c','kind':'CALL','function':'f','args':[]}," OUT
+             "],'edges':[['in','c'],['c','out']]},{'name':'f','nodes':[{'id':'in','kind':'ENTRY'},"
+             "%s],'edges':[%s]}]}",
+             nodes, edges);
+    return try(parse(text), error);
+}
+
+/* A function that is called ends once. */
+static void ways_that_end_a_function_twice_are_refused(void **state) {
+    static const char *const functions[][2] = {
+        { "{'id':'a','kind':'RET'},{'id':'b','kind':'RET'}", "['in','a'],['in','b']" },
+        { "{'id':'a','kind':'CALC'},{'id':'b','kind':'CALC'},{'id':'c','kind':'CALC'},{'id':'d',"
+          "'kind':'CALC'},{'id':'x','kind':'RET'},{'id':'y','kind':'RET'}",
+          "['in','a'],['in','b'],['in','c'],['in','d'],['a','x'],['b','x'],['c','y'],['d','y']" },
+        { "{'id':'a','kind':'ACTION','action':'f'},{'id':'b','kind':'ACTION','action':'f'},{'id':"
+          "'j','kind':'ACTION','action':'f'},{'id':'x','kind':'RET'},{'id':'h','kind':'HANDLER',"
+          "'clauses':[{}]},{'id':'y','kind':'RET'}",
+          "['in','a'],['in','b'],['a','j'],['b','j'],['j','x'],['a','h','EXCEPT'],['b','h',"
+          "'EXCEPT'],['j','h','EXCEPT'],['h','y','GUARD',0]" },
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        hd_error error;
+        assert_int_equal(try_function(functions[i][0], functions[i][1], &error), HD_SYNTAX);
+        if (!strstr(error.message, "before RET")) fail_msg("%s", error.message);
+    }
+}
+
+/* What ends the instance may be reached by a way alone; a HANDLER may be asked for several; a way may fork again; and
+ * not all ways need to meet in one node. */
+static void ways_that_end_well_are_taken(void **state) {
+    static const char *const graphs[][2] = {
+        { "{'id':'a','kind':'ACTION','action':'f'},{'id':'b','kind':'ACTION','action':'f'},"
+          "{'id':'h','kind':'HANDLER','clauses':[{}]},{'id':'c','kind':'RETURN'}," OUT,
+          "['in','a'],['in','b'],['a','out'],['b','out'],['a','h','EXCEPT'],['b','h','EXCEPT'],"
+          "['h','c','GUARD',0]" },
+        { "{'id':'a','kind':'CALC'},{'id':'b','kind':'CALC'},{'id':'c','kind':'ACTION','action':"
+          "'f','into':['name','v']},{'id':'d','kind':'CALC','do':[['assign',1,['name','w']]]},"
+          "{'id':'out','kind':'RETURN','value':['+',['name','v'],['name','w']]}",
+          "['in','a'],['in','b'],['a','c'],['a','d'],['b','d'],['c','out'],['d','out']" },
+        { "{'id':'a','kind':'ACTION','action':'f','into':['name','v']},{'id':'b','kind':'CALC'},"
+          "{'id':'c','kind':'CALC'},{'id':'d','kind':'ACTION','action':'f','args':[['name','v']],"
+          "'into':['name','v']}," OUT,
+          "['in','a'],['in','b'],['in','c'],['a','d'],['b','d'],['c','out'],['d','out']" },
+    };
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        char text[2000];
+        hd_error error;
+        snprintf(text, sizeof text,
+                 "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':"
+                 "'ENTRY'},%s],'edges':[%s]}]}",
+                 graphs[i][0], graphs[i][1]);
+        if (try(parse(text), &error)) fail_msg("%zu: %s", i, error.message);
+    }
+}
 
 static void what_could_not_run_is_refused_with_its_node_and_position(void **state) {
     int wrong = 0;
@@ -630,6 +724,44 @@ static void loops_in_loops_are_checked_quickly(void **state) {
     if (status) fail_msg("%s", error.message);
 }
 
+/* A chain of `count` nodes, of which each begins `ways` ways that meet behind it; `deep`: each lies in the one
+ * before. */
+static hd_status try_forks(int count, int ways, bool deep, hd_error *error) {
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'"
+                 "ENTRY'}," OUT);
+    for (int i = 0; i < count; i++) {
+        fprintf(out, ",{'id':'f%d','kind':'CALC'},{'id':'j%d','kind':'CALC'}", i, i);
+        for (int k = 0; k < ways; k++) fprintf(out, ",{'id':'w%d_%d','kind':'CALC'}", i, k);
+    }
+    fprintf(out, "],'edges':[['in','f0'],['j%d','out']", deep ? 0 : count - 1);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < ways; k++) fprintf(out, ",['f%d','w%d_%d']", i, i, k);
+        for (int k = deep && i + 1 < count; k < ways; k++)
+            fprintf(out, ",['w%d_%d','j%d']", i, k, i);
+        if (i + 1 == count) break;
+        if (deep) fprintf(out, ",['w%d_0','f%d'],['j%d','j%d']", i, i + 1, i + 1, i);
+        else fprintf(out, ",['j%d','f%d']", i, i + 1);
+    }
+    fprintf(out, "]}]}");
+    fclose(out);
+    hd_status status = try(parse(text), error);
+    free(text);
+    return status;
+}
+
+/* So are many ways, and many nodes that begin some; if each lies in the one before, they may be too many. */
+static void ways_in_ways_are_checked_quickly(void **state) {
+    hd_error error;
+    if (try_forks(1, 50000, false, &error)) fail_msg("%s", error.message);
+    if (try_forks(19000, 3, false, &error)) fail_msg("%s", error.message);
+    if (try_forks(1000, 2, true, &error)) fail_msg("%s", error.message);
+    assert_int_equal(try_forks(19000, 3, true, &error), HD_LIMIT);
+    assert_non_null(strstr(error.message, "begin several ways at once"));
+}
+
 /* It would hold up every other instance for good. */
 static void a_loop_that_waits_for_nothing_is_ended(void **state) {
     hd_error error;
@@ -672,6 +804,9 @@ int main(void) {
         TEST(documents_of_another_shape_are_refused),
         TEST(a_wrong_input_is_told_with_its_place),
         TEST(what_could_not_run_is_refused_with_its_node_and_position),
+        TEST(ways_that_end_a_function_twice_are_refused),
+        TEST(ways_that_end_well_are_taken),
+        TEST(ways_in_ways_are_checked_quickly),
         TEST(alternatives_that_all_arrive_may_meet),
         TEST(edges_to_nowhere_are_refused),
         TEST(more_than_100000_nodes_are_too_many),
