@@ -1,6 +1,8 @@
 /* session.c -- hexadecimal digits. */
 #include "store/session.h"
 
+#include "base/hex.h"
+
 void session_text(const uint8_t id[SESSION_BYTES], char out[SESSION_TEXT]) {
     static const char digits[] = "0123456789abcdef";
     for (int i = 0; i < SESSION_BYTES; i++) {
@@ -10,16 +12,12 @@ void session_text(const uint8_t id[SESSION_BYTES], char out[SESSION_TEXT]) {
     out[2 * SESSION_BYTES] = '\0';
 }
 
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool session_of_text(const char *text, size_t length, uint8_t out[SESSION_BYTES]) {
     if (length != SESSION_TEXT - 1) return false;
     for (int i = 0; i < SESSION_BYTES; i++) {
-        int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-        if (high < 0 || low < 0) return false;
-        out[i] = (uint8_t)(high * 16 + low);
+        uint64_t byte;
+        if (!hex_read(text + 2 * i, 2, &byte)) return false;
+        out[i] = (uint8_t)byte;
     }
     return true;
 }

@@ -24,6 +24,7 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
+#include "base/hex.h"
 #include "base/process.h"
 #include "store/session.h"
 #include "value/key.h"
@@ -589,10 +590,9 @@ static hand *holder_of(const hd_engine *e, uint64_t token) {
 }
 
 static uint64_t read_token(const hd_engine *e, const char *chars) {
-    char *end;
-    if (strlen(chars) != 33 || chars[16] != '-') return 0;
-    if (strtoull(chars, &end, 16) != e->group || *end != '-') return 0;
-    return strtoull(chars + 17, NULL, 16);
+    uint64_t group, token;
+    if (strlen(chars) != 33 || !hex_read(chars, 16, &group) || chars[16] != '-') return 0;
+    return group == e->group && hex_read(chars + 17, 16, &token) ? token : 0;
 }
 
 static hd_status apply_outcome(hd_engine *e, uint64_t token, hd_value message) {

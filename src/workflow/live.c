@@ -319,11 +319,11 @@ static hd_status rerun_at(live *l, hd_value doc, const char *id) {
     uint32_t node = plan_find_node(&in->p->functions[0], id);
     const char *why = node == PLAN_NONE ? "there is no such node" : rerun_why_not(in->p, doc, node);
     hd_status status = why ? HD_USAGE : instance_load_last(in, doc, &error);
+    if (!status) status = load_mail(l, doc, &error);
     if (status)
         return runtime_fail(l->e->rt, status, "%s cannot go on at \"%s\": %s", l->id, id,
                             why ? why : error.message);
-    status = mail_load(l, doc);
-    if (!status) status = walk_at(in, node);
+    status = walk_at(in, node);
     return status ? status : step_deliver(l);
 }
 

@@ -5,8 +5,8 @@
  * step has taken: its cost does not depend on how many are kept. */
 #include "workflow/engine.h"
 
+#include "base/hex.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PART "signals"
@@ -21,11 +21,12 @@ static mail_key key_of(uint32_t number) {
     return k;
 }
 
+/* No instance is given so many signals that their numbers fill all digits. */
 static bool number_of(const char *key, uint32_t *out) {
-    char *end;
-    unsigned long n = strtoul(key, &end, 16);
+    uint64_t n;
+    if (strlen(key) != 8 || !hex_read(key, 8, &n) || !n || n > UINT32_MAX / 2) return false;
     *out = (uint32_t)n;
-    return strlen(key) == 8 && !*end;
+    return true;
 }
 
 static void free_mail(hd_engine *e, mail *m) {
@@ -51,15 +52,18 @@ hd_status mail_add(live *l, hd_value name, hd_value payload) {
 hd_status mail_load(live *l, hd_value document) {
     mailbox *box = &l->mail;
     hd_value all = hd_value_at(document, PART);
+    bool listed = hd_value_kind(all) == HD_KIND_ARRAY; /* until decision 0630 */
     assert(!box->kept.count && !box->last);
     box->in_document = hd_value_exists(all);
+    if (box->in_document && !listed && hd_value_kind(all) != HD_KIND_OBJECT) return HD_CORRUPT;
     for (hd_iter it = hd_iter_of(all); hd_iter_next(&it);) {
-        if (!number_of(it.key, &box->last)) return HD_CORRUPT;
+        if (listed) box->last++;
+        else if (!number_of(it.key, &box->last)) return HD_CORRUPT;
         hd_status status =
             add(l, hd_value_index(it.value, 0), hd_value_index(it.value, 1), box->last);
         if (status) return status;
     }
-    box->stored = box->last;
+    box->stored = listed ? 0 : box->last; /* the next save writes a list anew */
     return HD_OK;
 }
 
@@ -119,7 +123,8 @@ static hd_status write_new(mailbox *box, hd_pool *pool, const doc_writer *out) {
 hd_status mail_save(live *l, hd_pool *pool, const doc_writer *out) {
     mailbox *box = &l->mail;
     if (l->in->status == INSTANCE_DONE) drop_kept(l);
-    bool anew = !box->kept.count || !box->stored; /* nothing that the document has is kept */
+    /* No signal in the document is still kept: the part is replaced whole. */
+    bool anew = !box->kept.count || !box->stored;
     hd_status status = anew ? remove_all(box, out) : HD_OK;
     for (uint32_t i = 0; i < box->taken.count && !anew && !status; i++)
         status = write_at(out, DOC_REMOVE, box->taken.items[i], (hd_value){ 0 });

@@ -200,6 +200,59 @@ static void an_instance_that_is_done_has_no_signals(void **state) {
     assert_false(hd_value_exists(hd_value_at(document(), "signals")));
 }
 
+static hd_cell signals(void) { return hd_cell_child(rt, hd_workflow_cell(engine, id), "signals"); }
+
+/* What no engine has written is no list of signals. */
+static void damaged_signals_are_told(void **state) {
+    static const char *const damaged[] = {
+        "5",
+        "'x'",
+        "{'x':['go',1]}",
+        "{'+0000001':['go',1]}",
+        "{'-0000001':['go',1]}",
+        "{'0x000001':['go',1]}",
+        "{' 0000001':['go',1]}",
+        "{'0000000A':['go',1]}",
+        "{'00000000':['go',1]}",
+        "{'ffffffff':['go',1]}",
+        "{'000000001':['go',1]}",
+    };
+    register_waiting();
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        assert_int_equal(hd_write(rt, signals(), parse(damaged[i])), HD_OK);
+        assert_int_equal(hd_workflow_rerun(engine, id, "w"), HD_CORRUPT);
+        assert_non_null(strstr(hd_runtime_error(rt)->message, "its signals cannot be read"));
+    }
+    assert_int_equal(hd_write(rt, signals(), parse("{'00000001':['go',1]}")), HD_OK);
+    assert_int_equal(hd_workflow_rerun(engine, id, "w"), HD_OK);
+    assert_result("1");
+}
+
+/* Until decision 0630 they were a list. */
+static void signals_in_a_list_are_read(void **state) {
+    register_nodes("w",
+                   "{'id':'v','kind':'WAIT','signal':'go','timeout':9,'into':['name','x']},"
+                   "{'id':'s','kind':'SLEEP','seconds':1},"
+                   "{'id':'w','kind':'WAIT','signal':'go','timeout':9,'into':['name','y']},"
+                   "{'id':'out','kind':'RETURN','value':['list',['name','x'],['name','y']]}",
+                   "['in','v'],['v','s'],['s','w'],['w','out']");
+    start("w", "{}");
+    pump();
+    hd_cell at = signals();
+    hd_engine_close(engine);
+    assert_int_equal(hd_write(rt, at, parse("[['go',1],['other',2],['go',3],['go',4]]")), HD_OK);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    pump();
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_int(NULL, 5)), HD_OK);
+    pump();
+    assert_string_equal(printed(hd_value_at(document(), "signals")),
+                        "{\"00000002\":[\"other\",2],\"00000003\":[\"go\",3],"
+                        "\"00000004\":[\"go\",4],\"00000005\":[\"go\",5]}");
+    advance(1000);
+    assert_result("[1,3]");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -213,6 +266,8 @@ int main(void) {
         IN_A_WORLD(a_rerun_from_the_beginning_has_no_signal),
         IN_A_WORLD(a_new_run_has_the_signals_that_come_to_it),
         IN_A_WORLD(an_instance_that_is_done_has_no_signals),
+        IN_A_WORLD(damaged_signals_are_told),
+        IN_A_WORLD(signals_in_a_list_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
