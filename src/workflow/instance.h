@@ -166,8 +166,8 @@ typedef struct fan {
     uint32_t open;  /* activations of branches that have not ended */
     ev items; /* a tuple of the elements, referenced; EV_UNBOUND: one branch for each ELEM edge */
     uint32_t total, begun, done;
-    /* "first": steps_begun when it began; a SLEEP with which branch n begins has this number plus n. 0: any other mode,
-     * or the branches do not all begin at once. */
+    /* "first": steps_begun when it began; the time limit of branch n has this number plus n. 0: any other mode, or the
+     * branches do not all begin at once. */
     uint64_t steps_begun;
     ev results; /* a dict from index to result or exception; referenced */
     /* The branch that failed first; for "ordered" and plan_node.here the lowest that failed. PLAN_NONE: none has. */
@@ -329,6 +329,15 @@ static inline const plan_node *fan_node(const fan *f) {
 static inline const plan_node *fan_barrier(const fan *f) {
     assert(activation_function(f->a)->nodes[fan_node(f)->pair].kind == NODE_BARRIER);
     return &activation_function(f->a)->nodes[fan_node(f)->pair];
+}
+/* Of branches of which the first to end counts, a SLEEP with which a later one begins is a time limit: it stands before
+ * what the first branch waits for, and the branch is no task. That node; PLAN_NONE: the branch is no time limit. */
+static inline uint32_t fan_limit(const fan *f, uint32_t index) {
+    const plan_function *in = activation_function(f->a);
+    const plan_node *head = fan_node(f);
+    if (!index || head->code || fan_barrier(f)->mode != BARRIER_FIRST) return PLAN_NONE;
+    uint32_t first = plan_out(in, head, index)->to;
+    return in->nodes[first].kind == NODE_SLEEP ? first : PLAN_NONE;
 }
 /* The next save looks at it. */
 static inline void strand_mark(strand *s) {

@@ -207,12 +207,6 @@ static bool is_own_code(const activation *branch) {
     return branch && branch->fan->waiter && fan_node(branch->fan)->here && !branch->index;
 }
 
-/* Whether the branch is the sleep beside a block with a time limit, which is no task. */
-static bool is_time_limit(const activation *branch) {
-    return branch && fan_node(branch->fan)->here && branch->index &&
-           fan_barrier(branch->fan)->mode == BARRIER_FIRST;
-}
-
 /* Whether the first branch of a fan with plan_node.here has ended. */
 static bool own_code_is_over(const fan *f) {
     return dict_find(f->a->in->w, f->results.dict, ev_int(0)) != NULL;
@@ -240,7 +234,8 @@ static bool is_left(const strand *s, const fan *unused) {
     const fan *f = b ? b->fan : NULL;
     (void)unused;
     if (!f || !f->waiter) return true;
-    if (fan_node(f)->here) return b->index && !is_time_limit(b) && !own_code_is_over(f);
+    if (fan_node(f)->here)
+        return b->index && fan_limit(f, b->index) == PLAN_NONE && !own_code_is_over(f);
     return f->cancelled &&
            (fan_barrier(f)->mode == BARRIER_GROUP || fan_barrier(f)->mode == BARRIER_FIRST);
 }

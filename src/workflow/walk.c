@@ -377,7 +377,7 @@ static void move_before(instance *in, uint32_t *to, uint32_t from) {
     }
 }
 
-/* Whether the node is a BRANCH that chooses between FAN_HEADs with `now` and other nodes. */
+/* Whether the node is a BRANCH, and some way of it begins with a FAN_HEAD that has `now`. */
 static bool chooses_now(const strand *s, const plan_node *n) {
     const plan_function *f = activation_function(s->a);
     if (n->kind != NODE_BRANCH) return false;
@@ -762,11 +762,10 @@ static bool due_of(strand *s, ev v, bool until, bool *raised, uint64_t *due) {
     return true;
 }
 
-/* Of branches of which the first to end counts, a SLEEP with which a later one begins limits the time of the first one:
- * as in asyncio it stands before what that one waits for, if both are due together. */
+/* As in asyncio it is begun before the steps of the branch that it limits, if they are due together. */
 static bool is_limit(const strand *s) {
     const fan *f = s->a->fan;
-    return f && f->steps_begun && s->a->index && s->step == 1 && s->state == STRAND_SLEEPING;
+    return f && f->steps_begun && fan_limit(f, s->a->index) == s->node;
 }
 
 /* SLEEP, and WAIT with a limit. */

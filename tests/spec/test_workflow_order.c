@@ -185,6 +185,41 @@ static void giving_way_needs_no_memory(void **state) {
     assert_result("null");
 }
 
+#define FIRST     "{'id':'j','kind':'BARRIER','mode':'first'},"
+#define SLEEP(id) "{'id':'" id "','kind':'SLEEP','seconds':2},"
+
+static void assert_first(const char *nodes, const char *edges, const char *order) {
+    register_nodes("w", nodes, edges);
+    start("w", "{}");
+    pump();
+    advance(2000);
+    assert_result(order);
+}
+
+/* IR.md: a SLEEP with which a later branch begins is due before what the first one waits for. */
+static void a_time_limit_is_due_before_what_it_limits(void **state) {
+    assert_first(LIST SLEEP("s") SLEEP("t") NOTE("a", "a") NOTE("b", "b") FIRST
+                 "{'id':'f','kind':'FAN_HEAD'}," END,
+                 "['in','l'],['l','f'],['f','s','ELEM',0],['f','t','ELEM',1],['s','a'],['t','b'],"
+                 "['a','j','JOIN'],['b','j','JOIN'],['j','out']",
+                 "[\"b\"]");
+}
+
+/* Other steps of later branches are due in their order: a SLEEP behind a CALC, and those of branches for elements. */
+static void other_sleeps_are_due_in_their_order(void **state) {
+    assert_first(LIST SLEEP("s") SLEEP("t") NOTE("a", "a") NOTE("b", "b") NOTE("c", "c") FIRST
+                 "{'id':'f','kind':'FAN_HEAD'}," END,
+                 "['in','l'],['l','f'],['f','s','ELEM',0],['f','c','ELEM',1],['c','t'],['s','a'],"
+                 "['t','b'],['a','j','JOIN'],['b','j','JOIN'],['j','out']",
+                 "[\"c\",\"a\"]");
+    assert_first(LIST SLEEP("s") "{'id':'a','kind':'CALC','do':[['expr',['method',['name','l'],"
+                                 "'append',[['name','i']]]]]}," FIRST
+                                 "{'id':'f','kind':'FAN_HEAD','over':['list',1,2,3],'into':['name',"
+                                 "'i']}," END,
+                 "['in','l'],['l','f'],['f','s','ELEM'],['s','a'],['a','j','JOIN'],['j','out']",
+                 "[1]");
+}
+
 int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up_world, tear_down_world)
     const struct CMUnitTest tests[] = {
@@ -199,6 +234,8 @@ int main(void) {
         IN_A_WORLD(what_the_first_branch_of_here_makes_of_a_cancel_counts),
         IN_A_WORLD(odd_times_are_those_of_asyncio),
         IN_A_WORLD(giving_way_needs_no_memory),
+        IN_A_WORLD(a_time_limit_is_due_before_what_it_limits),
+        IN_A_WORLD(other_sleeps_are_due_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
