@@ -53,6 +53,17 @@ def test_a_condition_that_takes_steps_is_shown_as_it_was_written() -> None:
     assert "%" not in str(flow.explain())
 
 
+def test_the_name_of_an_argument_is_no_variable() -> None:
+    """A variable that is read before it is assigned is deleted first, so that it exists: these are not read."""
+    body = ("d = dict(name='x')\ns = 'n'.replace('name', 'x')\nt = '3'.join(['name', 'x'])\n"
+            "f = sorted([s, t], key=lambda name: name)\nawait echo(1)\nx = 5\nreturn [d, s, t, f, x]")
+    assert not any("del" in map(str, form) for node in nodes_of(twin.module_of(twin.flow(body), heddle), "CALC")
+                   for form in node.get("do", ()))
+    body = "d = dict(name=x)\nawait echo(1)\nx = 5\nreturn d"
+    assert any("del" in map(str, form) for node in nodes_of(twin.module_of(twin.flow(body), heddle), "CALC")
+               for form in node.get("do", ()))
+
+
 def test_no_pure_method_of_a_built_in_type_is_forgotten() -> None:
     for cls in (str, bytes, int, float, list, tuple, dict, set):
         for name in dir(cls):

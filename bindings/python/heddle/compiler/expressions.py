@@ -12,7 +12,7 @@ import enum
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from .builtin import FUNCTIONS, METHODS, advice_for, advice_for_method
-from .graph import Form, Graph
+from .graph import Form, Graph, parts_of, variable_of
 from .names import Scope, target_names
 from .operations import Keywords, PythonOp
 from .tree import walk
@@ -55,9 +55,8 @@ def _beginning(node: ast.BoolOp, count: int) -> ast.expr:
 
 
 def _has_temporary(form: Form) -> bool:
-    if isinstance(form, list) and form[:1] == ["name"] and isinstance(form[1], str):
-        return form[1].startswith("%")
-    return isinstance(form, list) and any(map(_has_temporary, form))
+    name = variable_of(form)
+    return name is not None and name.startswith("%") or any(map(_has_temporary, parts_of(form)))
 
 
 class Expressions:

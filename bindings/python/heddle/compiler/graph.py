@@ -14,6 +14,33 @@ from .refusal import Source
 Form = Any
 """An expression, statement or target of docs/EXPRESSIONS.md."""
 
+_WHOLE = frozenset({"name", "const", "type", "func"})
+_PARTS = {"attr": 1, "lambda": 2, ":=": 2}
+"""Forms with one part that is an expression."""
+
+
+def variable_of(form: Form) -> Optional[str]:
+    """The variable that an expression names; None: it is something else."""
+    return form[1] if isinstance(form, list) and form[0] == "name" else None
+
+
+def parts_of(form: Form) -> list[Form]:
+    """The expressions and clauses in an expression. Lists that are no expressions, as of arguments, are not taken for some:
+    ``f(name="x")`` has the pair ``["name", "x"]``."""
+    if not isinstance(form, list) or form[0] in _WHOLE:
+        return []
+    if form[0] in _PARTS:
+        return [form[_PARTS[form[0]]]]
+    if form[0] in ("call", "new"):
+        return _arguments(form[2:])
+    return [form[1], *_arguments(form[3:])] if form[0] == "method" else form[1:]
+
+
+def _arguments(given: list[Form]) -> list[Form]:
+    named = given[1] if len(given) > 1 else []
+    return [*(given[0] if given else []), *(pair[1] for pair in named or ())]
+
+
 End = tuple[str, Optional[str], int]
 
 NOWHERE = "%nowhere"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Iterable
 
-from .graph import Form, Graph
+from .graph import Form, Graph, parts_of, variable_of
 
 _EXPRESSION_KEYS = ("do", "args", "when", "over", "while", "give", "seconds", "until", "timeout", "value", "limit")
 
@@ -17,13 +17,11 @@ _EXPRESSION_KEYS = ("do", "args", "when", "over", "while", "give", "seconds", "u
 def _scan(form: Form, reads: set[str]) -> None:
     """Names in an expression. Variables of comprehensions and lambdas are not told from others: that errs on the safe
     side."""
-    if isinstance(form, list):
-        if len(form) == 2 and form[0] == "name" and isinstance(form[1], str):
-            reads.add(form[1])
-            return
-        for part in form:
-            if isinstance(part, list):
-                _scan(part, reads)
+    name = variable_of(form)
+    if name is not None:
+        reads.add(name)
+    for part in parts_of(form):
+        _scan(part, reads)
 
 
 def _targets(form: Form, reads: set[str], assigns: set[str]) -> None:
@@ -39,12 +37,10 @@ def _targets(form: Form, reads: set[str], assigns: set[str]) -> None:
 
 
 def _walruses(form: Form, assigns: set[str]) -> None:
-    if isinstance(form, list):
-        if len(form) == 3 and form[0] == ":=" and isinstance(form[1], str):
-            assigns.add(form[1])
-        for part in form:
-            if isinstance(part, list):
-                _walruses(part, assigns)
+    if isinstance(form, list) and form[0] == ":=":
+        assigns.add(form[1])
+    for part in parts_of(form):
+        _walruses(part, assigns)
 
 
 def _statement(form: Form, reads: set[str], assigns: set[str]) -> None:
