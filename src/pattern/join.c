@@ -7,6 +7,7 @@
 #include <heddle/join.h>
 
 #include "base/env.h"
+#include "base/table.h"
 #include "expr/compare.h"
 #include "expr/compile.h"
 #include "expr/encode.h"
@@ -26,16 +27,19 @@ typedef struct joined {
     classes *classes;
     world *w;
     machine *m;
-    list waits;
-    bool posted; /* end_waits will be called */
-    bool closed; /* freed by that call */
+    VEC(struct cell_wait *) waits; /* each knows its index */
+    table by_token;                /* of `waits` */
+    list over;                     /* of those: ended or gone; end_waits frees them */
+    bool posted;                   /* end_waits will be called */
+    bool closed;                   /* freed by that call */
 } joined;
 
 /* One step that waits for a cell. */
 typedef struct cell_wait {
-    list_node link; /* in joined.waits */
+    list_node link; /* in joined.over */
     joined *j;
     uint64_t token;
+    uint32_t index; /* in joined.waits; UINT32_MAX: not there yet */
     hd_node sink;
     scope *names;
     code *until;
@@ -77,9 +81,37 @@ static hd_status send_event(hd_action *a, hd_value args, void *ctx) {
 
 /* ---- waiting */
 
+static uint32_t hash_token(uint64_t token) { return (uint32_t)(token ^ token >> 32); }
+
+static hd_status add_wait(joined *j, cell_wait *c) {
+    hd_status status = vec_room(j->e->env, &j->waits, 1) ? HD_OK : HD_NOMEM;
+    if (!status) status = table_insert(&j->by_token, hash_token(c->token), j->waits.count);
+    if (status) return status;
+    c->index = j->waits.count;
+    j->waits.items[j->waits.count++] = c;
+    return HD_OK;
+}
+
+static cell_wait *find_wait(const joined *j, uint64_t token) {
+    for (table_probe p = table_find(&j->by_token, hash_token(token)); table_next(&j->by_token, &p);)
+        if (j->waits.items[p.index]->token == token) return j->waits.items[p.index];
+    return NULL;
+}
+
+/* The last one takes its index. */
+static void remove_wait(joined *j, const cell_wait *c) {
+    cell_wait *last = vec_last(&j->waits);
+    assert(j->waits.items[c->index] == c);
+    table_remove(&j->by_token, hash_token(c->token), c->index);
+    if (last != c) table_move(&j->by_token, hash_token(last->token), last->index, c->index);
+    last->index = c->index;
+    vec_swap_remove(&j->waits, c->index);
+}
+
 static void free_wait(cell_wait *c) {
     const hd_env *env = c->j->e->env;
     list_discard(&c->link);
+    if (c->index != UINT32_MAX) remove_wait(c->j, c);
     hd_node_unregister(c->j->rt, c->sink);
     frame_close(c->vars);
     code_free(c->until);
@@ -90,7 +122,9 @@ static void free_wait(cell_wait *c) {
 
 static void free_joined(joined *j) {
     const hd_env *env = &j->rt->env;
-    assert(list_empty(&j->waits) && !j->posted);
+    assert(!j->waits.count && list_empty(&j->over) && !j->posted);
+    vec_fini(env, &j->waits);
+    table_fini(&j->by_token);
     machine_close(j->m);
     if (j->w) world_close(j->w);
     if (j->classes) classes_close(j->classes);
@@ -106,9 +140,8 @@ static void end_waits(hd_runtime *rt, void *ctx) {
         free_joined(j);
         return;
     }
-    LIST_FOR_SAFE (n, &j->waits) {
+    for (list_node *n; (n = list_pop_front(&j->over));) {
         cell_wait *c = LIST_ENTRY(n, cell_wait, link);
-        if (!c->gone && !c->ended) continue;
         assert(c->gone || c->message[0] || hd_value_exists(c->result));
         if (!c->gone && c->message[0]) (void)task_fail(j->e, c->token, "ValueError", c->message);
         else if (!c->gone) (void)task_complete(j->e, c->token, c->result);
@@ -116,8 +149,10 @@ static void end_waits(hd_runtime *rt, void *ctx) {
     }
 }
 
-/* Without memory for the call the next value, or the end of the step, asks for it again. */
-static void end_later(joined *j) {
+/* Without memory for the call the next wait that is over asks for it again. */
+static void end_later(cell_wait *c) {
+    joined *j = c->j;
+    if (!list_linked(&c->link)) list_push_back(&j->over, &c->link);
     if (!j->posted) j->posted = !hd_runtime_post(j->rt, end_waits, j);
 }
 
@@ -152,7 +187,7 @@ static void see(hd_value value, void *ctx) {
     if (c->ended || c->gone || hd_value_status(value) || !try_value(c, value)) return;
     c->ended = true;
     c->result = hd_value_exists(value) ? hd_value_ref(value) : hd_null();
-    end_later(c->j);
+    end_later(c);
 }
 
 /* ---- beginning */
@@ -198,32 +233,29 @@ static hd_status begin(uint64_t token, hd_value args, hd_error *error, void *ctx
     if (!c) return HD_NOMEM;
     c->j = j;
     c->token = token;
+    c->index = UINT32_MAX;
     hd_status status = compile_until(c, args, error);
     if (!status) {
         hd_sink_spec spec = { .cell = cell, .fn = see, .ctx = c, .confirmed = true };
         status = hd_sink_register(j->rt, &spec, &c->sink);
     }
-    if (status) {
-        free_wait(c);
-        return status;
-    }
+    if (!status) status = add_wait(j, c);
+    if (status) free_wait(c);
     assert(token && !j->closed);
-    list_push_back(&j->waits, &c->link);
-    return HD_OK;
+    return status;
 }
 
 static void end(uint64_t token, void *ctx) {
     joined *j = ctx;
-    LIST_FOR (n, &j->waits) {
-        cell_wait *c = LIST_ENTRY(n, cell_wait, link);
-        if (c->token == token) c->gone = true;
-    }
-    end_later(j);
+    cell_wait *c = find_wait(j, token);
+    if (!c) return;
+    c->gone = true;
+    end_later(c);
 }
 
 static void close_waits(void *ctx) {
     joined *j = ctx;
-    LIST_FOR_SAFE (n, &j->waits) free_wait(LIST_ENTRY(n, cell_wait, link));
+    while (j->waits.count) free_wait(vec_last(&j->waits));
     j->closed = true;
     if (!j->posted) free_joined(j);
 }
@@ -237,7 +269,8 @@ static hd_status open_joined(hd_engine *e, joined **out) {
     if (!j) return HD_NOMEM;
     j->e = e;
     j->rt = e->rt;
-    list_init(&j->waits);
+    list_init(&j->over);
+    table_init(&j->by_token, e->env);
     hd_status status = classes_open(e->env, &j->classes);
     if (!status) status = world_open(e->env, NULL, j->classes, &j->w);
     if (!status) status = machine_open(j->w, &j->m);

@@ -305,6 +305,32 @@ static void a_wait_has_a_deadline_and_can_be_cancelled(void **state) {
     assert_int_equal(runs, before);
 }
 
+/* Some are cancelled, some have their value, and some wait on until the engine closes. */
+static void many_waits_end_each_by_itself(void **state) {
+    enum { N = 60 };
+    char ids[N][HD_INSTANCE_ID_SIZE], input[40];
+    hd_value result;
+    hd_compute(rt, "double_it", double_it, NULL, hd_cell_at(rt, "main/twice"));
+    register_wait(0);
+    for (int i = 0; i < N; i++) {
+        snprintf(input, sizeof input, "{'limit':%d}", 2 * i + 1);
+        start("w", input);
+        memcpy(ids[i], id, sizeof id);
+    }
+    pump();
+    for (int i = 0; i < N; i += 3) assert_int_equal(hd_workflow_cancel(engine, ids[i]), HD_OK);
+    pump();
+    for (int n = 5; n <= 30; n += 5) set_n(n);
+    for (int i = 0; i < N; i++) {
+        memcpy(id, ids[i], sizeof id);
+        if (i % 3 == 0) assert_int_equal(await(&result), HD_ABORTED);
+        else if (i >= 30) assert_string_equal(field("status"), "running");
+        else
+            assert_true(hd_workflow_await(engine, id, pool, &result) == HD_OK &&
+                        hd_value_as_int(result, 0) == 10 * (i / 5 + 1));
+    }
+}
+
 static void a_wait_goes_on_with_the_next_engine(void **state) {
     hd_compute(rt, "double_it", double_it, NULL, hd_cell_at(rt, "main/twice"));
     register_wait(0);
@@ -764,6 +790,7 @@ int main(void) {
         IN_A_WORLD(a_workflow_sends_an_event),
         IN_A_WORLD(a_workflow_waits_for_a_computed_value),
         IN_A_WORLD(a_wait_has_a_deadline_and_can_be_cancelled),
+        IN_A_WORLD(many_waits_end_each_by_itself),
         IN_A_WORLD(a_wait_goes_on_with_the_next_engine),
         IN_A_WORLD(a_deadline_stays_when_other_engines_wait),
         IN_A_WORLD(a_wait_ends_with_a_value_that_was_accepted),
