@@ -31,7 +31,8 @@ static void print_done(flow *f, const char *what) {
 static void warn_without_runner(flow *f) {
     int64_t pid;
     if (!flow_runner(f, &pid))
-        cli_warn(f->s.c, "no program runs %s; this is done by the next one that does", f->id);
+        cli_warn(f->s.c, "the request is stored; the next program that runs %s carries it out",
+                 f->id);
 }
 
 /* Runs `change` on the instance of the second operand. An instance that is over is left alone. `ending` is said in the

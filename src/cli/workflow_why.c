@@ -431,8 +431,8 @@ static void print_head(question *q) {
     else if (!flow_is_over(doc) && !q->answered && !flow_runner(&q->f, &pid))
         flow_print_runner(&q->f);
     else if (!flow_is_over(doc) && !q->answered)
-        printf("  %sas the store tells: process %" PRId64
-               " runs it, and was not asked (--socket)%s\n",
+        printf("  %sfrom the store; process %" PRId64
+               " runs it and was not asked: give its --socket%s\n",
                out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
     if (!flow_is_over(doc) && !q->answered) flow_print_requests(&q->f);
 }

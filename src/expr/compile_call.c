@@ -184,8 +184,9 @@ bool compile_new(compiler *k, hd_value form) {
     if (!form_text(k, form, 1, "the name of a class", &name, &length)) return false;
     uint32_t class_ = classes_find(k->w->classes, name, length);
     if (class_ == CLASS_NONE)
-        return refuse(k, "there is neither a function nor a class '%.*s' (an action is a step)",
-                      (int)(length < 60 ? length : 60), name);
+        return refuse(
+            k, "no function or class is called '%.*s'; an action is called in a step of its own",
+            (int)(length < 60 ? length : 60), name);
     return compile_elements(k, form, 2, CALL_OF_CLASS, class_);
 }
 

@@ -305,7 +305,8 @@ static ev binary(world *w, binary_op op, ev a, ev b, const char *suffix) {
     if (op == BINARY_MOD && a.kind == EV_BYTES)
         return raise_f(w, CLASS_Unsupported, "the operator %% on bytes");
     if (op == BINARY_OR && (a.kind == EV_TYPE || b.kind == EV_TYPE))
-        return raise_f(w, CLASS_Unsupported, "unions of types");
+        return raise_f(w, CLASS_Unsupported,
+                       "A | B as a value: write it in isinstance(), or as a tuple");
     return refuse(w, op, suffix, a, b);
 }
 

@@ -98,13 +98,14 @@ static hd_status add_new(hd_tx *tx, uint32_t key) {
     if (!(tx->flags & TX_RUN) || !place_doc(&r->places, key & KEY_PLACE)->doc.writer) return HD_OK;
     if (!r->observer.early || !r->observer.early(r->observer.ctx, tx, key)) return HD_OK;
     tx->flags |= TX_UNSETTLED;
-    tx->settled = tx->reads.count - 1;
+    tx->early_at = tx->reads.count - 1;
     return tx_fail(tx, HD_PENDING);
 }
 
-/* The journal's read at this index is made again: it ends as it did before. */
+/* The journal's read at this index is made again: it ends as it did before. NOWHERE, a part of what was read whole,
+ * counts as new (decision 0600). */
 static inline hd_status note_known(const hd_tx *tx, uint32_t at) {
-    return (tx->flags & TX_UNSETTLED) && at >= tx->settled ? HD_PENDING : HD_OK;
+    return (tx->flags & TX_UNSETTLED) && at >= tx->early_at ? HD_PENDING : HD_OK;
 }
 
 hd_status tx_note_slow(hd_tx *tx, uint32_t key) {

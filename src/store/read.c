@@ -218,7 +218,7 @@ static inline bool is_plain_document(const hd_tx *tx, hd_cell cell) {
 
 /* The read is not the one expected. What is read again and again comes here the second time only. */
 hd_value hd_tx_get_otherwise_(hd_tx *tx, hd_cell cell) {
-    if ((tx->flags & TX_UNSETTLED) && tx->reads.items[tx->settled] == cell.id)
+    if ((tx->flags & TX_UNSETTLED) && tx->reads.items[tx->early_at] == cell.id)
         return value_failed(HD_PENDING);
     if (!reads_plainly(tx)) return read_cell(tx, cell, 0);
     if (is_plain_document(tx, cell)) {

@@ -40,8 +40,8 @@ enum {
     TX_RUN = 64,       /* belongs to a run or a handling: committed by the scheduler */
     TX_ATTEMPTS = 128, /* writes that change nothing are listed, in `attempted` */
     TX_LAUNCHED = 256, /* `lineage` is set: something was sent or started that depends on it */
-    TX_UNSETTLED =
-        512, /* a read met a value that is about to change: what is new fails from there on */
+    /* A read met a value that is about to change: what is new fails from there on. */
+    TX_UNSETTLED = 512,
     TX_ELIDED = 1024, /* a write that changed nothing became a claim */
     TX_CAUSES = 2048, /* `causes` is filled in; by the scheduler */
     TX_BUSY = 4096,   /* there is more than reads and an output: writes, claims, a failure, ... */
@@ -75,9 +75,9 @@ struct hd_tx {
     VEC(uint32_t) reads;      /* keys that are dependencies (and claims, unless KEY_NO_CLAIM) */
     VEC(uint32_t) claim_only; /* keys that are claims but no dependencies; of both, the places
                                * are referenced */
-    uint32_t settled;         /* with TX_UNSETTLED: so many of `reads` were made before that */
-    table seen;               /* where the keys of `reads` stand, once there are many */
-    table claimed;            /* the same of `claim_only` */
+    uint32_t early_at; /* with TX_UNSETTLED: index in `reads` of the read that came too early */
+    table seen;        /* where the keys of `reads` stand, once there are many */
+    table claimed;     /* the same of `claim_only` */
     /* With TX_CAUSES: the addresses whose change made the run happen, referenced, as of the revision
      * causes_rev. They go into the commit. */
     place_vec causes;

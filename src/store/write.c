@@ -323,8 +323,8 @@ static hd_status misfit(hd_tx *tx, hd_cell cell, place_id at, hd_status status) 
 /* The call that made none has said why, and its message is gone by now. */
 static hd_status no_cell(hd_tx *tx) {
     return runtime_fail(tx->rt, HD_USAGE,
-                        "this is no cell: hd_cell_at returns none for a malformed name, and "
-                        "hd_runtime_error tells why before the next call");
+                        "the cell is empty: hd_cell_at refused its name; hd_runtime_error right "
+                        "after it says why");
 }
 
 static hd_status write_cell(hd_tx *tx, hd_cell cell, op_kind kind, hd_value v) {

@@ -371,7 +371,7 @@ static hd_status check_break(draft *d, uint32_t head) {
     const draft_node *n = at(d, head);
     for (uint32_t k = 0; k < n->count; k++)
         if (edge(d, n, k)->kind == EDGE_BREAK && at(d, edge(d, n, k)->to)->node->loop == head)
-            return draft_refuse(d, head, "a way from its BREAK edge leads to a BACK edge of it");
+            return draft_refuse(d, head, "from its BREAK edge a way leads back into the loop");
     return HD_OK;
 }
 
@@ -434,8 +434,7 @@ static void flow_all(draft *d) {
 
 static hd_status refuse_read(draft *d, uint32_t at_fault, uint32_t v) {
     return draft_refuse(
-        d, at_fault,
-        "it reads \"%s\", which is no input, and which nothing on the way to it assigns",
+        d, at_fault, "it reads \"%s\", which is neither an input (parameter) nor assigned before",
         d->f->names->names.items[v]);
 }
 

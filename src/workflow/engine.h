@@ -77,10 +77,11 @@ typedef struct mail {
 
 /* Of one instance: mail.c. */
 typedef struct mailbox {
-    VEC(mail) kept;   /* by number */
-    uint32_t offered; /* so many of the first of them are for nothing that waits; by step_deliver */
-    uint32_t last;    /* the highest number that was given */
-    uint32_t stored;  /* the document has those up to this number, but for `taken` */
+    VEC(mail) kept; /* by number */
+    /* The first `offered` of `kept` match no step that waits now. By step_deliver. */
+    uint32_t offered;
+    uint32_t last;       /* the highest number that was given */
+    uint32_t stored;     /* the document has those up to this number, but for `taken` */
     VEC(uint32_t) taken; /* numbers of those that the document has, and a step has */
     bool in_document;    /* the document has any */
 } mailbox;
@@ -103,7 +104,7 @@ typedef struct flight {
  * of its instances, and by the time that it took to make. Two halves, of which one is made while the other is synced,
  * are faster than the whole if a sync takes less time than making the whole. */
 #define FLIGHT_GROUP 128
-/* With so many instances a commit is large enough in any case: what would change more of them waits until it begins. */
+/* When so many have changed, no further step or timer is taken until the next commit begins. */
 #define FLIGHT_MOST 4096
 
 /* The store has refused the commit of a step that ran within a transaction. */
@@ -118,8 +119,8 @@ typedef struct live {
     list_node link; /* in engine.lives */
     struct hd_engine *e;
     shard *shard;
-    instance
-        *in; /* NULL: it is being loaded, or waits for memory to be loaded (lame), or is `off` */
+    /* NULL: it is being loaded, or waits for memory to be loaded (lame), or is `off`. */
+    instance *in;
     list_node lame; /* in engine.lame */
     char *id;       /* "name/key"; owned */
     place_id doc;   /* its document; one reference */
@@ -265,8 +266,8 @@ struct hd_engine {
     uint32_t singly;
     uint32_t late; /* instances that have changed again while a commit under way stores them */
     bool closing;
-    bool
-        orphan; /* closed while commits wait for verdicts: everything but the engine itself is freed */
+    /* Closed while commits wait for verdicts: everything but the engine itself is freed. */
+    bool orphan;
     binheap timers; /* of strands, by due time, wall clock ms; among equal ones by strand.begun */
     uint64_t steps_begun;             /* instance.h */
     VEC(struct schedule *) schedules; /* of the space; only an active engine has any */

@@ -374,7 +374,8 @@ static void fire(hd_engine *e, strand *s) {
     else (void)step_end_walk(l, fire_signal(e, s));
 }
 
-/* `of_loaded`: only those of strands that were loaded, up to the first that was not. */
+/* `of_loaded`: only those of strands that were loaded, up to the first that was not. A group is counted in instances:
+ * one instance fires all of its timers that are due together, however many, in one pump. */
 static bool fire_due(hd_engine *e, bool of_loaded) {
     uint64_t now = env_wall_ms(e->env);
     bool any = false;

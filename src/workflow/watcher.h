@@ -10,7 +10,7 @@
 typedef struct watcher_ops {
     /* `args` is good during the call. Any status but HD_OK fails the step, with the message. */
     hd_status (*begin)(uint64_t token, hd_value args, hd_error *error, void *ctx);
-    /* The step has gone: cancelled, timeout, the engine closes. Also after task_complete and task_fail: no. */
+    /* The step has gone: cancelled, timeout. Also after task_complete and task_fail: no. */
     void (*end)(uint64_t token, void *ctx);
     void (*close)(void *ctx); /* after the last `end` */
 } watcher_ops;

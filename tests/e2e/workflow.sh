@@ -72,7 +72,7 @@ check "show --json: the same" holds says '"asked":."pause","cancel"' show q.db n
 check "why-not --json: the same" holds sh -c '"$0" why-not q.db nap/asked --json | grep -q "\"asked\":\[\"pause\",\"cancel\"\]"' "$heddle"
 check "rerun: a cancel that was asked for is not advised again" fails 3 "A cancel is asked for" workflow rerun q.db nap/asked
 check "rm: the same" fails 3 "A cancel is asked for" workflow rm q.db nap/asked
-check "a change waits for a program, which the command says" holds grep -q "no program runs nap/asked; this is done by the next one that does" remark
+check "a change waits for a program, which the command says" holds grep -q "the request is stored; the next program that runs nap/asked carries it out" remark
 check "why-not: the same" holds sh -c '"$0" why-not q.db nap/asked | grep -q "not done yet: pause, cancel"' "$heddle"
 check "await with a limit" fails 6 "not over yet" workflow await w.db data_pipeline/one --timeout 0.1 --quiet
 

@@ -270,7 +270,7 @@ static const struct {
     { "{'id':'x','kind':'ACTION','action':'f','args':[['name','own']],'into':['name','own']," AT
       "}," OUT,
       "['in','x'],['x','out']",
-      "reads \"own\", which is no input, and which nothing on the way to it assigns" },
+      "reads \"own\", which is neither an input (parameter) nor assigned before" },
     { "{'id':'x','kind':'CHILD','workflow':'c','args':{'a':['name','own']},'into':['name','own']"
       "," AT "}," OUT,
       "['in','x'],['x','out']", "reads \"own\"" },
@@ -417,7 +417,7 @@ static const struct {
     { "{'id':'l','kind':'LOOP_HEAD','while':true," AT "},{'id':'c','kind':'CALC'},{'id':'m','kind':"
       "'MERGE'}",
       "['in','l'],['l','c','CONTINUE'],['l','m','BREAK'],['c','m'],['m','l','BACK']",
-      "a way from its BREAK edge leads to a BACK edge of it" },
+      "from its BREAK edge a way leads back into the loop" },
     { "{'id':'l','kind':'LOOP_HEAD','while':true," AT "},{'id':'c','kind':'CALC'},{'id':'d','kind':"
       "'CALC'},{'id':'q','kind':'BRANCH','when':[true]}," OUT,
       "['in','l'],['l','c','CONTINUE'],['l','d','BREAK'],['c','l','BACK'],['d','q'],['q','l',"

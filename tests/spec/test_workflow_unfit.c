@@ -123,7 +123,6 @@ static void the_other_instances_go_on(void **state) {
     }
 }
 
-/* The parent gets what the child's document has. */
 static hd_memory *memory;
 static int refusals;      /* so many commits are refused, from the first write-off on */
 static hd_status refusal; /* with this status */
@@ -232,6 +231,7 @@ static void a_parent_hears_of_a_child_that_was_written_off(void **state) {
     close_judged();
 }
 
+/* The parent gets what the child's document has. */
 static void a_parent_hears_of_its_child(void **state) {
     build("bad", "x = []; x.append(x)", false, "x");
     build("good", "x = {'k': (1, 2)}", false, "x");

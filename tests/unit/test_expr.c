@@ -543,7 +543,7 @@ static void bad_forms_are_refused_with_their_place(void **state) {
         { "[\"list\", 1, [\"cmp\", 1, \"<<\", 2]]", "'<<' is no comparison", "/2/2" },
         { "{\"a\": 1}", "object is no form: write [\"const\", ...]", "" },
         { "[\"new\", \"Nope\", []]",
-          "there is neither a function nor a class 'Nope' (an action is a step)", "" },
+          "no function or class is called 'Nope'; an action is called in a step of its own", "" },
         { "[]", "a form is an array that begins with the name of an operation", "" },
         { "[\"listcomp\", 1]", "a comprehension needs a clause", "" },
         { "[\"lambda\", [\"o\"], [\":=\", \"w\", 1]]", "':=' in a lambda: assign 'w' outside",

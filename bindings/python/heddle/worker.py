@@ -296,7 +296,7 @@ def _import(name: str) -> Any:
         if missing.name != name.split(".")[0] and missing.name != name:
             raise
         is_file = os.path.exists(name)
-        advice = ". Name the module that has the workflows, and in it the store: \"desk:file\"" if is_file else ""
+        advice = '. Name the module that has the workflows, and what in it has the store: "desk:NAME"' if is_file else ""
         raise SystemExit(f"heddle-worker: there is no module {name!r} in this folder or on PYTHONPATH{advice}") from None
 
 

@@ -31,9 +31,9 @@ REFUSED = [
     ("for x in «map(int, ['1', 'a'])»:\n    await echo(x)", "computes an element when its turn", "Write a list"),
     ("for x in «(1 // y for y in [1, 0])»:\n    await echo(x)", "computes an element when its turn", "Write a list"),
     ("for i, x in enumerate(«filter(str.upper, ['1'])»):\n    await echo(x)", "computes an element when its turn", "Write a list"),
-    ("for x, y in «zip([1], [2, 3], strict=True)»:\n    await echo(x)", "a length differs", "Write list(...) around it"),
-    ("for i, x in enumerate(«zip([1], [2, 3], strict=LIMIT)»):\n    pass", "a length differs", "Write list(...) around it"),
-    ("x = [await echo(y) for y, z in «zip([1], [2, 3], strict=True)»]", "a length differs", "Write list(...) around it"),
+    ("for x, y in «zip([1], [2, 3], strict=True)»:\n    await echo(x)", "only after the last turn", "Write list(...) around it"),
+    ("for i, x in enumerate(«zip([1], [2, 3], strict=LIMIT)»):\n    pass", "only after the last turn", "Write list(...) around it"),
+    ("x = [await echo(y) for y, z in «zip([1], [2, 3], strict=True)»]", "only after the last turn", "Write list(...) around it"),
     ("await asyncio.sleep(«datetime.timedelta(1)»)", "asyncio.sleep takes seconds, and is given a timedelta", ".total_seconds()"),
     ("d = datetime.timedelta(1)\nawait asyncio.wait_for(echo(1), timeout=«d»)", "asyncio.wait_for takes seconds", ".total_seconds()"),
     ("async with asyncio.timeout(«datetime.timedelta(1)»):\n    pass", "asyncio.timeout takes seconds", ".total_seconds()"),
@@ -47,7 +47,7 @@ REFUSED = [
     ("xs = [(1, datetime.date(2024, 1, 1))]\n«xs.sort()»", "sort() by objects", "xs[:] = sorted(xs"),
     ("x = «'{a}'.format(**{'a': datetime.date(2024, 1, 1)})»", "is called with * or **", "one by one"),
     ("x = {«(1, datetime.date(2024, 1, 1))»: 2}", "a date as a key", "str(...)"),
-    ("x = «type('A', (), {})»", "a class is made", "top of the file"),
+    ("x = «type('A', (), {})»", "makes a class", "top of the file"),
     ("x = await «Other(5)».run(3)", "Other() is given arguments", "Give them to run: `await Other().run(...)`."),
     ("x = await asyncio.gather(echo(1), «Other(k=await echo(1))».run(3))", "Other() is given arguments", "Give them to run"),
     ("x = [await echo(y) for y, z in zip(«map(int, '12')», [1])]", "computes an element when its turn", "Write a list"),
@@ -388,7 +388,7 @@ def test_what_a_decorator_or_a_lambda_made_is_refused_where_it_stands() -> None:
     wraps = "@_wrapped\ndef h(self, x):\n    return x"
     top = "import functools\ndef _wrapped(f):\n    @functools.wraps(f)\n    def made(*args):\n        return f(*args)\n    return made\n"
     for rest, shown in ((wraps, "@functools.wraps(f)"), ("h = lambda self, x: x", "h = lambda self, x: x")):
-        with pytest.raises(heddle.CompileError, match="no method that is written with `def`") as caught:
+        with pytest.raises(heddle.CompileError, match="is not a plain `def`") as caught:
             twin.module_of(top + twin.flow("return self.h(1)", rest, ""), heddle)
         assert caught.value.text is not None and caught.value.text.strip() == shown
 
@@ -404,7 +404,7 @@ def test_a_property_is_refused() -> None:
 
 def test_a_decorated_method_is_refused() -> None:
     error = refusal("return self.h(1)", rest="@__import__('functools').lru_cache\ndef h(self, x):\n    return x")
-    assert error.reason == "h is no method that is written with `def` or `async def` alone" and "decorator" in error.advice
+    assert error.reason == "h is not a plain `def` or `async def` method" and "decorator" in error.advice
 
 
 def test_a_list_of_the_class_is_named() -> None:

@@ -82,7 +82,7 @@ class Calls(Expressions):
         known = program.class_attribute(name)
         if known is not None and name not in program.state and callable(known.value) and not isinstance(
                 known.value, (type, Action, FunctionType)):
-            self.source.refuse(function, f"{name} is no method that is written with `def` or `async def` alone",
+            self.source.refuse(function, f"{name} is not a plain `def` or `async def` method",
                                "Leave out its decorator; @staticmethod and @classmethod may stay.")
         if name in program.state or known is not None:
             return None

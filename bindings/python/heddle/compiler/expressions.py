@@ -451,7 +451,7 @@ class Expressions:
         if name is None:
             return self.call_other(node, function)
         if name == "type" and len(node.args) == 3:
-            self.source.refuse(node, "a class is made inside of a workflow", "Define it at the top of the file.")
+            self.source.refuse(node, "type() with three arguments makes a class", "Define it at the top of the file.")
         if name == "isinstance" and len(node.args) == 2:
             node = ast.copy_location(ast.Call(node.func, [node.args[0], self._classes(node.args[1])], node.keywords), node)
         args, names = self.arguments(node)

@@ -112,6 +112,6 @@ def _made_otherwise(function: FunctionType, module: Module) -> CompileError:
     number = function.__code__.co_firstlineno
     line = module.source.line(number).rstrip("\n")
     return CompileError(
-        f"{function.__name__} is no method that is written with `def` or `async def` alone",
+        f"{function.__name__} is not a plain `def` or `async def` method",
         "Leave out its decorator; @staticmethod and @classmethod may stay. Write a method in place of a lambda.",
         module.source.filename, number, len(line) - len(line.lstrip()) + 1, line, number, len(line) + 1)

@@ -380,7 +380,7 @@ class Statements(Several):
         """zip() and its like look at their lists while the loop runs; the engine takes their elements at the start."""
         strict = self._strict_zip(call)
         if strict is not None:
-            self.source.refuse(strict, f"{ast.unparse(strict)} finds out behind the last turn of the loop that a length differs",
+            self.source.refuse(strict, f"{ast.unparse(strict)} raises its ValueError only after the last turn",
                                "Write list(...) around it, which compares the lengths before the loop begins.")
         lazily = self._computed(call)
         if lazily is not None:
