@@ -724,6 +724,27 @@ static void loops_in_loops_are_checked_quickly(void **state) {
     if (status) fail_msg("%s", error.message);
 }
 
+/* Four ways, of which two and two meet first: what is noted about them needs memory, and none of it leaks. */
+static void ways_without_memory_are_no_mistake(void **state) {
+    hd_value ir = parse(
+        "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},"
+        "{'id':'a','kind':'CALC','do':[['assign',1,['name','v']]]},{'id':'b','kind':'CALC'},"
+        "{'id':'c','kind':'CALC'},{'id':'d','kind':'CALC'},{'id':'x','kind':'CALC','do':[["
+        "'assign',['name','v'],['name','v']]]},{'id':'y','kind':'CALC'}," OUT "],'edges':["
+        "['in','a'],['in','b'],['in','c'],['in','d'],['a','x'],['b','x'],['c','y'],['d','y'],"
+        "['x','out'],['y','out']]}]}");
+    uint64_t n = 0;
+    for (bool failed = true; failed; n++) {
+        hd_error error = { 0 };
+        lab_env_fail_at(env, n + 1);
+        hd_status status = hd_workflow_register(engine, ir, NULL, &error);
+        failed = lab_env_failed(env);
+        lab_env_fail_from(env, 0);
+        if (status && !failed) fail_msg("%s: %s", hd_status_text(status), error.message);
+    }
+    assert_true(n > 20);
+}
+
 /* A chain of `count` nodes, of which each begins `ways` ways that meet behind it; `deep`: each lies in the one
  * before. */
 static hd_status try_forks(int count, int ways, bool deep, hd_error *error) {
@@ -807,6 +828,7 @@ int main(void) {
         TEST(ways_that_end_a_function_twice_are_refused),
         TEST(ways_that_end_well_are_taken),
         TEST(ways_in_ways_are_checked_quickly),
+        TEST(ways_without_memory_are_no_mistake),
         TEST(alternatives_that_all_arrive_may_meet),
         TEST(edges_to_nowhere_are_refused),
         TEST(more_than_100000_nodes_are_too_many),
