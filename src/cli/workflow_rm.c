@@ -84,11 +84,13 @@ typedef struct pruning {
     uint64_t removed;
 } pruning;
 
+/* Earlier versions did not note when an instance stalled. */
 static bool note_old(const hd_workflow_entry *entry, void *ctx) {
     pruning *p = ctx;
     hd_pool *pool = p->f.s.pool;
     hd_value doc = hd_read(p->f.s.rt, p->scratch, hd_workflow_cell(p->f.engine, entry->id));
-    bool old = flow_is_over(doc) && flow_number(doc, "finished") < p->before_ms;
+    uint64_t ended = flow_number(doc, "finished");
+    bool old = flow_is_over(doc) && ended && ended < p->before_ms;
     hd_pool_clear(p->scratch);
     if (old) p->ids = hd_array_append(pool, p->ids, hd_string(pool, entry->id));
     return !hd_value_status(p->ids) && !interrupted();
