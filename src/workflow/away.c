@@ -75,7 +75,9 @@ typedef struct entry {
 struct aways {
     list all;
     VEC(entry) entries;
-    bool doubt; /* a commit was refused: what the documents say is read again */
+    uint32_t written; /* of them, those that the commit that is being made writes */
+    uint64_t alone;   /* the claim whose step was all that the last commit with entries wrote; 0 */
+    bool doubt;       /* a commit was refused: what the documents say is read again */
 };
 
 /* ---- documents with steps */
@@ -529,9 +531,19 @@ uint64_t away_deadline(const hd_engine *e) {
     return first;
 }
 
+/* The hand that has the claim; NULL: the token is old. */
+static hand *holder_of(const hd_engine *e, uint64_t token) {
+    LIST_FOR (n, &e->aways->all) {
+        away *a = LIST_ENTRY(n, away, link);
+        for (int i = 0; i < HANDS; i++)
+            if (task_is_held_by(&a->hands[i].w, token)) return &a->hands[i];
+    }
+    return NULL;
+}
+
 /* ---- with a commit */
 
-bool away_has_news(const hd_engine *e) { return e->aways && e->aways->entries.count; }
+uint32_t away_news(const hd_engine *e) { return e->aways ? e->aways->entries.count : 0; }
 
 static hd_status write_entry(hd_engine *e, hd_tx *tx, const entry *n) {
     char key_text[TOKEN_MAX];
@@ -559,18 +571,33 @@ static hd_status write_entry(hd_engine *e, hd_tx *tx, const entry *n) {
     return HD_OK;
 }
 
-hd_status away_write(hd_engine *e, hd_tx *tx) {
+hd_status away_write(hd_engine *e, hd_tx *tx, uint32_t most) {
+    struct aways *all = e->aways;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; away_has_news(e) && i < e->aways->entries.count && !status; i++)
-        status = write_entry(e, tx, &e->aways->entries.items[i]);
+    if (!all) return HD_OK;
+    all->written = away_news(e) < most ? away_news(e) : most;
+    all->alone = all->written == 1 ? all->entries.items[0].token : 0;
+    for (uint32_t i = 0; i < all->written && !status; i++)
+        status = write_entry(e, tx, &all->entries.items[i]);
     return status;
 }
 
 void away_written(hd_engine *e) {
-    if (!e->aways) return;
-    for (uint32_t i = 0; i < e->aways->entries.count; i++)
-        free_entry(e, &e->aways->entries.items[i]);
-    vec_clear(&e->aways->entries);
+    struct aways *all = e->aways;
+    if (!all || !all->written) return;
+    for (uint32_t i = 0; i < all->written; i++) free_entry(e, &all->entries.items[i]);
+    all->entries.count -= all->written;
+    memmove(all->entries.items, all->entries.items + all->written,
+            all->entries.count * sizeof *all->entries.items);
+    all->written = 0;
+}
+
+bool away_drop_long(hd_engine *e) {
+    hand *h = e->aways && e->aways->alone ? holder_of(e, e->aways->alone) : NULL;
+    if (!h) return false;
+    (void)task_fail(e, e->aways->alone, "ValueError",
+                    "the arguments are longer than the store takes");
+    return true;
 }
 
 void away_lost(hd_engine *e) {
@@ -578,16 +605,6 @@ void away_lost(hd_engine *e) {
 }
 
 /* ---- what a process says */
-
-/* The hand that has the claim; NULL: the token is old. */
-static hand *holder_of(const hd_engine *e, uint64_t token) {
-    LIST_FOR (n, &e->aways->all) {
-        away *a = LIST_ENTRY(n, away, link);
-        for (int i = 0; i < HANDS; i++)
-            if (task_is_held_by(&a->hands[i].w, token)) return &a->hands[i];
-    }
-    return NULL;
-}
 
 static uint64_t read_token(const hd_engine *e, const char *chars) {
     uint64_t group, token;

@@ -42,7 +42,7 @@ static bool waits_for_time(const strand *s) {
 /* It has changed, and that is to be stored; or it waits for its instance to go on. */
 static bool is_put_off(const live *l, const strand *s) {
     bool at_rest = l->stored && !l->changed && l->in->status == INSTANCE_RUNNING;
-    at_rest = at_rest && !l->shard->drains_ns;
+    at_rest = at_rest && !l->shard->drains_ns && !l->orphaned;
     bool off = list_linked(&s->news) || list_linked(&s->unqueued);
     assert(!at_rest || !off);
     return off;
@@ -115,7 +115,8 @@ static void check_live(const live *l) {
     const hd_engine *e = l->e;
     assert(live_find(e, l->id) == l && l->doc);
     assert(l->shard == shard_of(e, l->id) && l->shard->runs);
-    assert((l->in == NULL) == (list_linked(&l->lame) || l->off));
+    assert((l->in == NULL) == (list_linked(&l->lame) || l->stalled));
+    assert(!l->stalled || list_linked(&l->lame) || l->changed || l->flight);
     assert(!l->flight || l->flight->busy);
     assert(!(l->stored && l->flight) && l->answered <= l->messages.count);
     if (!l->in) return;
@@ -134,7 +135,8 @@ static void check_commits(const hd_engine *e) {
     for (int i = 0; i < FLIGHTS; i++) busy += e->flights[i].busy;
     assert(busy == e->waits && e->commits_done <= e->commits_begun);
     for (uint32_t i = 0; i < e->changed.count; i++) {
-        assert(e->changed.items[i]->changed && e->changed.items[i]->in);
+        assert(e->changed.items[i]->changed);
+        assert(e->changed.items[i]->in || e->changed.items[i]->stalled);
         late += e->changed.items[i]->flight != NULL;
     }
     assert(late == e->late);

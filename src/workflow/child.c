@@ -73,13 +73,19 @@ void child_unlink(strand *s) {
     s->child = NULL;
 }
 
-/* The strand has ended, and its child has not. */
-static void orphan(strand *s) {
+/* The strand waits no longer, and its child has not ended. */
+static void orphan(strand *s, bool abandoned) {
     live *c = s->child;
     child_unlink(s);
     if (!c) return;
     c->orphaned = true;
+    c->abandoned = abandoned;
     child_note(c);
+}
+
+void child_leave(live *l) {
+    if (!l->in) return;
+    LIST_FOR (n, &l->in->strands) orphan(LIST_ENTRY(n, strand, link), true);
 }
 
 void child_forget(live *l) {
@@ -173,7 +179,11 @@ static void cancel_orphan(hd_engine *e, live *l) {
     snprintf(id, sizeof id, "%s", l->id);
     l->orphaned = false;
     hd_status status = cancel_child(l, 1);
-    if (!status || !(l = live_find(e, id))) return;
+    if (!(l = live_find(e, id))) return;
+    if (!status) {
+        if (!l->changed) step_queue(l); /* it has been cancelled before */
+        return;
+    }
     l->orphaned = true;
     try_later(l, status);
 }
@@ -185,6 +195,7 @@ static void join(strand *s, live *c) {
     c->awaited = s;
     s->child = c;
     s->child_begun = true;
+    c->abandoned = false;
     c->kin = ((live *)s->in->owner)->kin = true;
     child_note(c);
     hd_status status = cancel_child(c, s->cancelled);
@@ -259,7 +270,7 @@ static void start_child(hd_engine *e, hd_pool *pool, strand *s, const char *id) 
     else refuse_child(e, s, p != NULL);
 }
 
-/* A child of the store that is not in memory. One that cannot be read has been marked as stalled by this. */
+/* A child of the store that is not in memory. One that cannot be read is marked as stalled with the next commit. */
 static void take_up(hd_engine *e, strand *s, const char *id) {
     hd_status status = live_take_up(e, id);
     live *c = live_find(e, id);
@@ -267,14 +278,26 @@ static void take_up(hd_engine *e, strand *s, const char *id) {
     else postpone(s, status);
 }
 
+/* There was no memory to begin the child of another strand, and so the instance was stored at this step before this
+ * child is begun: it is stored again, with the id that the child gets now. False: it has been loaded anew, and `s` is
+ * gone. */
+static bool is_to_be_stored(strand *s) {
+    live *parent = s->in->owner;
+    if (s->child_begun || s->child_tag || list_linked(&s->news)) return true;
+    strand_mark(s);
+    live_changed(parent);
+    return parent->changed;
+}
+
 /* The strand waits for a child: it is there, it is over, or it begins now. */
 static void begin(hd_engine *e, strand *s) {
     char id[HD_INSTANCE_ID_SIZE];
     hd_pool *pool;
     if (s->state != STRAND_CHILD) {
-        orphan(s);
+        orphan(s, false);
         return;
     }
+    if (!is_to_be_stored(s)) return;
     id_of(s, id);
     live *c = live_find(e, id);
     if (s->child_begun && (s->child || c)) {

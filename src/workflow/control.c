@@ -274,7 +274,7 @@ hd_value control_message(hd_pool *pool, const char *id, const char *verb) {
 
 /* The error that says why the instance takes no messages. `doc` is its document; absent: there is none. */
 static hd_status not_open(hd_engine *e, const char *id, hd_value doc) {
-    if (!hd_value_exists(doc))
+    if (!hd_value_exists(doc) && !live_find(e, id))
         return runtime_fail(e->rt, HD_NOT_FOUND, "there is no instance %s", id);
     const char *status = hd_value_as_text(hd_value_at(doc, "status"), "");
     return runtime_fail(e->rt, HD_NOT_FOUND, "%s is over (%s)", id,
@@ -286,6 +286,9 @@ hd_value control_look_at(hd_engine *e, hd_pool *pool, const char *id) {
     if (e->active && !list_empty(&e->lame) && !e->rt->open) live_retry(e);
     return engine_read(e, pool, INSTANCE_PREFIX, id);
 }
+
+/* Whether the instance waits for memory: what becomes of it is not known. */
+static bool is_lame(const live *l) { return l && !l->in && !l->stalled; }
 
 /* Whether the instance can go on: by what is in memory (`l`), else by its document. */
 static bool is_open(const live *l, hd_value doc) {
@@ -300,7 +303,7 @@ static hd_status say(hd_engine *e, const char *id, const char *verb, bool when_o
     if (status) return status;
     hd_value doc = control_look_at(e, pool, id);
     const live *l = live_find(e, id);
-    if (l && !l->in) status = HD_NOMEM;
+    if (is_lame(l)) status = HD_NOMEM;
     else if (hd_value_status(doc)) status = hd_value_status(doc);
     else if (is_open(l, doc)) status = ask(e, control_message(pool, id, verb));
     else if (!when_over_too || !(l || hd_value_exists(doc))) status = not_open(e, id, doc);
@@ -340,7 +343,7 @@ static hd_status check_signal_of(hd_engine *e, const plan *p, const char *signal
 static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const char *signal) {
     const live *l = live_find(e, id);
     plan *p = l && l->in ? l->in->p : NULL;
-    hd_status status = l && !l->in ? HD_NOMEM : hd_value_status(doc);
+    hd_status status = is_lame(l) ? HD_NOMEM : hd_value_status(doc);
     if (status) return status;
     if (!is_open(l, doc)) return not_open(e, id, doc);
     if (!p) status = version_plan(e, hd_value_as_text(hd_value_at(doc, "version"), ""), &p);

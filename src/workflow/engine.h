@@ -4,7 +4,8 @@
  *     shard.c    leases: which instances run here
  *     version.c  versions of workflows
  *     live.c     instances in memory and in the store
- *     off.c      instances that cannot go on
+ *     stall.c    instances that cannot go on
+ *     failure.c  a line in the log for each that has failed
  *     mail.c     signals that are kept
  *     start.c    starts
  *     control.c  await, cancel, signal, pause
@@ -94,7 +95,7 @@ typedef struct flight {
     struct hd_engine *e;
     uint64_t number; /* of engine.commits_begun */
     bool busy;
-    bool singly;    /* it stores one instance, or one family: see engine.singly */
+    bool alone;     /* it stores one instance, one family, or one step for another process */
     live_vec lives; /* what it stores */
 } flight;
 
@@ -119,7 +120,7 @@ typedef struct live {
     list_node link; /* in engine.lives */
     struct hd_engine *e;
     shard *shard;
-    /* NULL: it is being loaded, or waits for memory to be loaded (lame), or is `off`. */
+    /* NULL: it is being loaded, or waits for memory to be loaded (lame), or is stalled. */
     instance *in;
     list_node lame; /* in engine.lame */
     char *id;       /* "name/key"; owned */
@@ -136,6 +137,7 @@ typedef struct live {
     uint64_t journaled; /* entries of its journal that are stored, or in the commit under way */
     bool kin;           /* it has, or had, a parent or children in memory */
     bool orphaned;      /* the parent waits no longer: it is to be cancelled */
+    bool abandoned;     /* the parent has stalled: so it is, again, if that was lost */
     uint32_t depth;     /* of parents above it */
     list_node
         family; /* in engine.families or postponed: there is something to do about its parent or children */
@@ -149,9 +151,9 @@ typedef struct live {
     struct flight *flight; /* the commit under way that stores it; NULL: none does */
     bool stored;           /* no change of it is under way: its steps may begin */
     VEC(refusal) refusals; /* of its steps that run within a transaction: within.c */
-    /* Why it cannot go on: it is to be marked as stalled, and has no `in`. A commit under way does that, or the
-     * instance is lame. Owned; NULL: it can go on. */
-    hd_error *off;
+    /* Why it cannot go on: the next commit, or one under way, marks it as stalled; or it is lame. It has no `in`.
+     * Owned; NULL: it can go on. */
+    hd_error *stalled;
 } live;
 
 typedef struct action_entry {
@@ -262,7 +264,7 @@ struct hd_engine {
     flight flights[FLIGHTS];
     uint32_t waits; /* how many of them are busy */
     /* A commit was longer than the store takes: so many commits store one instance each, or one family, until it is
-     * known which of them it was. */
+     * known which of them it was. Steps for other processes have commits of their own then. */
     uint32_t singly;
     uint32_t late; /* instances that have changed again while a commit under way stores them */
     bool closing;
@@ -444,7 +446,7 @@ hd_status version_latest(hd_engine *e, const char *name, plan **out);
 hd_status live_init(hd_engine *e);
 void live_fini(hd_engine *e);
 live *live_find(const hd_engine *e, const char *id);
-/* Takes up an instance of the store, unless it is over. HD_CORRUPT: it cannot be read; then it has been marked as
+/* Takes up an instance of the store, unless it is over. HD_CORRUPT: it cannot be read; then the next commit marks it as
  * stalled. Without memory for loading it, that is tried again, and this is HD_OK. HD_NOMEM: nothing is done. */
 hd_status live_take_up(hd_engine *e, const char *id);
 /* An instance whose document does not exist yet and begins with `record`, which says the same as the options. Without a
@@ -497,17 +499,16 @@ hd_status mail_save(live *l, hd_pool *pool, const doc_writer *out);
 /* Empties the mailbox; the document keeps what it has. */
 void mail_forget(live *l);
 
-/* ---- off.c */
-/* The instance, of which nothing is in memory any more, cannot go on. False: no memory to note that. */
-bool off_begin(live *l, const hd_error *error);
-/* Tries to store that by a commit of its own; then, or if that can never be stored, the instance leaves. */
-void off_store(live *l);
-/* What the document says, of an instance that has none yet. */
-hd_value off_document(hd_pool *pool, const live *l);
-/* That is stored: frees the instance, and tells those that wait. */
-void off_leave(live *l);
+/* ---- stall.c */
+/* Notes why the instance cannot go on, and logs it. False: no memory. */
+bool stall_note(live *l, const hd_error *error);
+void stall_forget(live *l);
+/* Writes that into its document, which stays as it is otherwise. */
+hd_status stall_write(hd_pool *pool, const live *l, const doc_writer *out);
+
+/* ---- failure.c */
 /* The end of the instance is stored: if it has failed, and has no parent that hears of it, the log says so. */
-void off_log(const live *l);
+void failure_log(const live *l);
 
 /* ---- start.c */
 /* -1000 to 1000. That of a child is added to its parent's, and may be beyond. */
@@ -555,6 +556,8 @@ const char *rerun_why_not(const plan *p, hd_value doc, uint32_t node);
 /* ---- child.c */
 /* After a walk or a load: if a child is to be begun or told about, child_work will. */
 void child_note(live *l);
+/* The instance waits for its children no longer: they are cancelled. */
+void child_leave(live *l);
 /* The strand's instance leaves the memory: the child stays, and is found again. */
 void child_unlink(strand *s);
 /* The instance leaves the memory: a parent that waits for it looks at the store. */
@@ -717,10 +720,13 @@ void away_free_documents(hd_engine *e, place_id *docs);
 /* Looks for processes that have ended, if that is due. */
 void away_work(hd_engine *e);
 uint64_t away_deadline(const hd_engine *e);
-/* Whether steps are to be written, or to be taken back, with the next commit; writes them; they are sent. */
-bool away_has_news(const hd_engine *e);
-hd_status away_write(hd_engine *e, hd_tx *tx);
+/* How many steps are to be written, or to be taken back, with the next commit; writes them, at most so many; they are
+ * sent. */
+uint32_t away_news(const hd_engine *e);
+hd_status away_write(hd_engine *e, hd_tx *tx, uint32_t most);
 void away_written(hd_engine *e);
+/* A commit that wrote one step alone was longer than the store takes: the step fails. False: there was none. */
+bool away_drop_long(hd_engine *e);
 /* A commit was refused: what the documents say is not known. */
 void away_lost(hd_engine *e);
 /* Whether the verb of a message is one of a process that does steps. */

@@ -66,7 +66,7 @@ static void take_from(live_vec *all, const live *l) {
     uint32_t i = 0;
     while (i < all->count && all->items[i] != l) i++;
     assert(i < all->count);
-    vec_swap_remove(all, i);
+    vec_remove(all, i);
 }
 
 static void leave_commits(live *l) {
@@ -108,7 +108,7 @@ void live_free(live *l) {
     vec_fini(e->env, &l->messages);
     within_forget(l);
     forget_index(l);
-    env_free(e->env, l->off, sizeof *l->off);
+    stall_forget(l);
     hd_value_unref(l->record);
     engine_free_text(e, l->again_at);
     engine_free_text(e, l->line);
@@ -211,6 +211,17 @@ static hd_status load_stored(live *l, hd_value doc, hd_error *error) {
     return ended ? HD_NOT_FOUND : load_from(l, doc, error);
 }
 
+static bool is_hopeless(hd_status status) { return status && !engine_may_pass(status); }
+
+/* Of an instance that is stalled nothing is loaded. It is so no more if it was removed, or if another start with its
+ * key was first. */
+static hd_status load_stalled(live *l, hd_value doc) {
+    bool is_same = hd_value_exists(doc) != hd_value_exists(l->record);
+    if (is_hopeless(hd_value_status(doc))) return HD_OK; /* then it cannot be stored either */
+    if (!hd_value_status(doc) && !is_same) stall_forget(l);
+    return hd_value_status(doc);
+}
+
 /* HD_NOT_FOUND: the instance does not exist, or is over. Any other failure of the read does not mean that: the caller
  * tries again, or writes the instance off. */
 static hd_status load(live *l, hd_error *error) {
@@ -218,7 +229,8 @@ static hd_status load(live *l, hd_error *error) {
     hd_status status = hd_pool_open(l->e->heap, &pool);
     if (status) return status;
     hd_value doc = hd_read(l->e->rt, pool, (hd_cell){ l->doc });
-    status = hd_value_status(doc);
+    status = l->stalled ? load_stalled(l, doc) : hd_value_status(doc);
+    if (l->stalled) return hd_pool_close(pool), status;
     if (status) env_error(error, status, "its document: %s", hd_status_text(status));
     else if (hd_value_exists(doc)) status = load_stored(l, doc, error);
     else if (hd_value_exists(l->record)) status = load_from(l, l->record, error);
@@ -238,17 +250,40 @@ static void settle_in(live *l) {
     else step_queue(l);
 }
 
-/* It leaves everything but the list of instances, until its end is stored: off.c. */
-static bool stop(live *l, const hd_error *error) {
+/* The instance cannot go on: of what it did since it was stored nothing stays, and its children are cancelled.
+ * HD_NOMEM: nothing is done. */
+static hd_status stall(live *l, const hd_error *error) {
+    if (!stall_note(l, error)) return HD_NOMEM;
+    remotes_lost(l->e->remotes, l->e->commits_begun + 1, l->doc);
+    child_leave(l);
     forget_in(l);
     mail_forget(l);
-    return off_begin(l, error);
+    l->stored = false;
+    return HD_OK;
 }
 
+/* The next commit stores the instance. False: no memory. */
+static bool note_changed(live *l) {
+    hd_engine *e = l->e;
+    assert(!l->changed && !list_linked(&l->lame) && e->active);
+    if (!e->changed.count) e->changed_ns = env_now_ns(e->env);
+    l->changed = vec_push(e->env, &e->changed, l);
+    if (l->changed && l->flight) e->late++;
+    return l->changed;
+}
+
+static void try_later(live *l, hd_status why) {
+    assert(!list_linked(&l->lame));
+    forget_in(l);
+    mail_forget(l);
+    list_push_back(&l->e->lame, &l->lame);
+    engine_starve(l->e, why);
+}
+
+/* Without memory it is loaded again, which comes to the same. */
 static void write_off(live *l, const hd_error *error) {
     leave_commits(l);
-    (void)stop(l, error);
-    off_store(l);
+    if (stall(l, error) || !note_changed(l)) try_later(l, HD_NOMEM);
 }
 
 /* Loads the instance. HD_OK also if that has to be tried again (live_retry). HD_NOT_FOUND: the live is freed. Any
@@ -256,18 +291,12 @@ static void write_off(live *l, const hd_error *error) {
  * that was read through it would then be in memory as it is not in the store. */
 static hd_status bring_in(live *l) {
     hd_error error = { 0 };
-    if (l->off) return off_store(l), HD_OK;
     bool undecided = l->doc && replica_top(&l->e->rt->r, l->doc);
     hd_status status = undecided ? HD_BUSY : load(l, &error);
-    assert(!list_linked(&l->lame));
-    if (!status) settle_in(l);
-    if (engine_may_pass(status)) {
-        forget_in(l);
-        mail_forget(l);
-        list_push_back(&l->e->lame, &l->lame);
-        engine_starve(l->e, status);
-    }
-    if (!status || engine_may_pass(status)) return HD_OK;
+    if (!status && l->stalled) status = note_changed(l) ? HD_OK : HD_NOMEM;
+    else if (!status) settle_in(l);
+    if (engine_may_pass(status)) try_later(l, status);
+    if (!is_hopeless(status)) return HD_OK;
     if (status == HD_NOT_FOUND) live_free(l);
     else write_off(l, &error);
     return status;
@@ -378,11 +407,12 @@ hd_status live_rerun(hd_engine *e, const char *id, const char *node) {
 
 /* Drops what the instance has done since it was stored, and loads it again. A child that is not stored is freed
  * instead: its inputs come from a walk of its parent that may be lost, too, and the parent's next walk begins it again
- * if it comes to the CHILD. */
+ * if it comes to the CHILD. One that is stalled stays so, and its children are to be cancelled still. */
 void live_lost(live *l) {
     hd_engine *e = l->e;
     remotes_lost(e->remotes, e->commits_begun + 1, l->doc);
     if (l->kin) e->spoiled = true;
+    if (l->abandoned) l->orphaned = true;
     if (hd_value_exists(hd_value_at(l->record, "parent"))) {
         live_free(l);
         return;
@@ -427,13 +457,9 @@ void live_fini(hd_engine *e) {
 
 void live_changed(live *l) {
     child_note(l);
-    assert(l->in && !list_linked(&l->lame) && l->e->active);
-    if (l->changed) return;
-    if (!l->e->changed.count) l->e->changed_ns = env_now_ns(l->e->env);
+    assert(l->in);
     /* Without memory for the list the instance is loaded again, as if the walk had not been. */
-    l->changed = vec_push(l->e->env, &l->e->changed, l);
-    if (!l->changed) live_lost(l);
-    else if (l->flight) l->e->late++;
+    if (!l->changed && !note_changed(l)) live_lost(l);
 }
 
 /* Where the operations of an instance go: into the transaction, or, of a document that is made anew, into its value. */
@@ -464,7 +490,7 @@ static hd_status keep_key(target *t, hd_path at, hd_value value) {
 }
 
 static hd_status write_whole(target *t, op_kind kind, hd_path at, hd_value value, uint64_t keep) {
-    hd_value next = op_apply(t->tx->r->heap, t->whole, kind, at, value, keep);
+    hd_value next = op_apply(t->e->heap, t->whole, kind, at, value, keep);
     if (hd_value_status(next)) return hd_value_status(next);
     hd_value_unref(t->whole);
     t->whole = next;
@@ -532,7 +558,7 @@ static hd_status write_kind(hd_tx *tx, live *l) {
         if (status) return status;
         place_ref(&e->rt->r.places, l->meta);
     }
-    instance_status now = l->off ? INSTANCE_STALLED : l->in->status;
+    instance_status now = l->stalled ? INSTANCE_STALLED : l->in->status;
     return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[now], 0);
 }
 
@@ -562,25 +588,14 @@ static hd_status remove_messages(hd_tx *tx, const place_id *docs, uint32_t count
     return status;
 }
 
-/* The document begins with its record; what the first walk has made is added. */
-static void begin_whole(target *t, live *l) {
-    if (l->in->status == INSTANCE_RUNNING) l->in->status_changed = false; /* the record says so */
-    t->whole = hd_value_ref(l->record);
+static hd_status write_walk(hd_tx *tx, live *l, const doc_writer *out) {
+    hd_status status = instance_save(l->in, out);
+    return status ? status : mail_save(l, hd_tx_pool(tx), out);
 }
 
-/* The commit claims that the document is absent still. */
-static hd_status end_whole(target *t, hd_status status) {
-    if (!status) status = tx_note_claim(t->tx, t->doc);
-    if (!status) status = tx_write_path(t->tx, OP_SET, t->doc, HD_PATH_ROOT, t->whole, 0);
-    hd_value_unref(t->whole);
-    return status;
-}
-
-static hd_status write_changes(hd_tx *tx, live *l, const doc_writer *out) {
-    hd_status status = remove_end(l, out);
-    if (!status) status = instance_save(l->in, out);
-    if (!status) status = mail_save(l, hd_tx_pool(tx), out);
-    if (!status) status = journal_write(tx, l, out);
+/* What is no part of the document, or follows from what is. */
+static hd_status write_rest(hd_tx *tx, live *l, const doc_writer *out) {
+    hd_status status = journal_write(tx, l, out);
     if (status || !instance_is_over(l->in)) return status;
     status = write_end(tx, l, out);
     return status ? status : keep_note(l);
@@ -598,46 +613,78 @@ static void why_unfit(hd_status status, hd_error *error) {
                       : "it has a value that cannot be stored, such as tuples nested too deep");
 }
 
-/* An instance that cannot be stored with its first walk is stalled from the beginning, in the same commit: a parent
- * that has begun it goes on from there. Nothing of the walk is in the transaction. */
-static hd_status store_stalled(target *t, live *l, hd_status why) {
+/* One that cannot be stored with its first walk is stalled from the beginning, in the same commit: a parent that has
+ * begun it goes on from there. Nothing of the walk is in the transaction. */
+static hd_status write_first_walk(target *t, live *l, const doc_writer *out) {
     hd_error error;
-    why_unfit(why, &error);
-    if (!stop(l, &error)) return HD_NOMEM;
-    hd_value doc = off_document(hd_tx_pool(t->tx), l);
-    if (hd_value_status(doc)) return hd_value_status(doc);
+    if (l->in->status == INSTANCE_RUNNING) l->in->status_changed = false; /* the record says so */
+    hd_status status = write_walk(t->tx, l, out);
+    if (!is_unfit(status)) return status ? status : write_rest(t->tx, l, out);
+    why_unfit(status, &error);
     hd_value_unref(t->whole);
-    t->whole = hd_value_ref(doc);
-    return HD_OK;
+    t->whole = hd_value_ref(l->record);
+    return stall(l, &error);
+}
+
+/* The commit claims that there is no document. If there is one, another start with this key was first: the instance is
+ * loaded from it. */
+static hd_status set_whole(target *t) {
+    unsigned flags = HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM | HD_READ_NO_TAINT;
+    hd_value known = hd_tx_read(t->tx, (hd_cell){ t->doc }, flags);
+    hd_status status = hd_value_exists(known) ? HD_STALE : hd_value_status(known);
+    if (!status) status = tx_note_claim(t->tx, t->doc);
+    return status ? status : tx_write_path(t->tx, OP_SET, t->doc, HD_PATH_ROOT, t->whole, 0);
+}
+
+/* The document begins with its record; what the first walk has made is added. */
+static hd_status store_first(target *t, live *l, const doc_writer *out) {
+    t->whole = hd_value_ref(l->record);
+    hd_status status = l->stalled ? HD_OK : write_first_walk(t, l, out);
+    if (!status && l->stalled) status = stall_write(hd_tx_pool(t->tx), l, out);
+    if (!status) status = set_whole(t);
+    hd_value_unref(t->whole);
+    return status;
+}
+
+static hd_status store_changes(target *t, live *l, const doc_writer *out) {
+    hd_status status = tx_note_claim(t->tx, l->doc);
+    if (!status) status = l->stalled ? stall_write(hd_tx_pool(t->tx), l, out) : remove_end(l, out);
+    if (!status && !l->stalled) status = write_walk(t->tx, l, out);
+    if (!status && !l->stalled) status = write_rest(t->tx, l, out);
+    return write_keys(t, status);
 }
 
 static hd_status store(hd_tx *tx, live *l) {
-    assert(l->in && !l->in->walking.count);
+    assert(l->stalled || !l->in->walking.count);
     target t = { .e = l->e, .tx = tx, .doc = l->doc };
     doc_writer out = { &t, write_op };
-    bool fresh = hd_value_exists(l->record), kind = fresh || l->in->status_changed;
-    if (fresh) begin_whole(&t, l);
+    bool fresh = hd_value_exists(l->record);
+    bool kind = fresh || l->stalled || l->in->status_changed;
     hd_status status = engine_fence(tx, l->shard);
-    if (!status && !fresh) status = tx_note_claim(tx, l->doc);
-    if (!status) status = write_changes(tx, l, &out);
-    if (fresh && is_unfit(status)) status = store_stalled(&t, l, status);
-    status = write_keys(&t, status);
-    if (fresh) status = end_whole(&t, status);
+    if (!status) status = fresh ? store_first(&t, l, &out) : store_changes(&t, l, &out);
     if (!status && kind) status = write_kind(tx, l);
     if (!status) status = remove_messages(tx, l->messages.items, l->messages.count);
     l->answered = l->messages.count;
     return status;
 }
 
-static void end_live(live *l) {
+/* Those that wait are told. Messages to an instance that has stalled are still in the inbox. */
+static void leave(live *l) {
     hd_engine *e = l->e;
-    assert(instance_is_over(l->in) && !l->changed && !l->flight && !l->in->strand_count);
     char id[HD_INSTANCE_ID_SIZE];
     memcpy(id, l->id, strlen(l->id) + 1);
-    e->stats.finished++;
-    off_log(l);
+    if (l->stalled) e->overheard = true;
     live_free(l);
     control_tell(e, id);
+}
+
+/* Its end is stored. */
+static void end_live(live *l) {
+    assert(!l->changed && !l->flight);
+    assert(l->stalled || (instance_is_over(l->in) && !l->in->strand_count));
+    l->e->stats.finished++;
+    if (l->in) failure_log(l);
+    leave(l);
 }
 
 static void forget_messages(hd_engine *e, const place_id *docs, uint32_t count) {
@@ -655,8 +702,8 @@ static void forget_answered(live *l) {
 }
 
 static void accepted(live *l) {
-    if (l->off) {
-        off_leave(l);
+    if (l->stalled) {
+        end_live(l);
         return;
     }
     assert(l->in && !l->flight);
@@ -693,13 +740,21 @@ bool live_is_stored(const hd_engine *e, uint64_t number) {
     return !e->waits && !e->overheard && list_empty(&e->lame) && !live_has_news(e);
 }
 
-/* What the instance has changed cannot be stored, even in a commit of its own. Loaded again, it would come to the same
- * changes: so it is written off. */
+/* What the instance has changed can never be stored. Loaded again, it would come to the same changes: so it is written
+ * off. If even that cannot be stored, the instance leaves: its input alone is too long, or its document cannot be read,
+ * or is no object any more. */
+static void drop(live *l, const hd_error *error) {
+    if (l->stalled) leave(l);
+    else write_off(l, error);
+}
+
+/* Whether the instance, if a commit of its own was too long, is the reason. The end of one that is stored is short. */
+static bool is_long(const live *l) { return !l->stalled || hd_value_exists(l->record); }
+
 static void drop_long(live *l) {
     hd_error error;
     env_error(&error, HD_LIMIT, "what it has changed at once is longer than the store takes");
-    if (l->off) off_leave(l); /* its input alone is */
-    else write_off(l, &error);
+    drop(l, &error);
 }
 
 /* Moves the estimate an eighth of itself towards a measured time, however far away that is. So it comes to the median,
@@ -751,6 +806,17 @@ bool live_is_held(const hd_engine *e) {
     return e->held_until && env_now_ns(e->env) < e->held_until;
 }
 
+/* A commit was longer than the store takes. Whether the next one stores less: the things that were in it one by one;
+ * or, if it had only one, that is not stored at all. */
+static bool stores_less(flight *f) {
+    hd_engine *e = f->e;
+    bool less = !f->alone;
+    if (less) e->singly = f->lives.count ? f->lives.count : 1;
+    else if (!f->lives.count) less = away_drop_long(e);
+    for (uint32_t i = 0; i < f->lives.count && !less; i++) less = is_long(f->lives.items[i]);
+    return less;
+}
+
 static void verdict(hd_status status, void *ctx) {
     flight *f = ctx;
     hd_engine *e = f->e;
@@ -768,12 +834,11 @@ static void verdict(hd_status status, void *ctx) {
     if (status) e->overheard = true; /* messages that it would have removed are still there */
     bool blamed = within && within_is_to_blame(status); /* the step fails: another commit */
     if (status) keep_lost(e), away_lost(e), remotes_lost(e->remotes, f->number, 0);
-    bool too_long = status == HD_LIMIT && !within; /* the next commit stores less */
-    if (!blamed && !too_long) live_note_verdict(e, status);
-    bool alone = f->singly || f->lives.count == 1;
-    if (too_long && !alone) e->singly = f->lives.count;
+    bool too_long = status == HD_LIMIT && !within, alone = f->alone;
+    bool less = too_long && stores_less(f); /* the next commit does */
+    if (!blamed && !less) live_note_verdict(e, status);
     for (live *l; (l = take_off(f));) {
-        if (too_long && alone) drop_long(l);
+        if (too_long && alone && is_long(l)) drop_long(l);
         else if (status) live_lost(l);
         else accepted(l);
     }
@@ -781,7 +846,7 @@ static void verdict(hd_status status, void *ctx) {
 }
 
 bool live_has_news(const hd_engine *e) {
-    return e->changed.count || e->spent.count || !list_empty(&e->families) || away_has_news(e);
+    return e->changed.count || e->spent.count || !list_empty(&e->families) || away_news(e);
 }
 
 /* Whether making this group and another of its size takes at least as long as a sync: the time of its walks, and what
@@ -796,8 +861,7 @@ static bool is_worth_a_sync(const hd_engine *e) {
  * that concerns more than one instance. */
 static bool may_overlap(const hd_engine *e) {
     return e->waits < FLIGHTS && !e->late && !e->spent.count && !e->spoiled &&
-           list_empty(&e->families) && !keep_must_count(e) && !away_has_news(e) &&
-           is_worth_a_sync(e);
+           list_empty(&e->families) && !keep_must_count(e) && !away_news(e) && is_worth_a_sync(e);
 }
 
 bool live_may_commit(const hd_engine *e) {
@@ -812,9 +876,17 @@ bool live_is_group(const hd_engine *e) {
     return e->waits ? may_overlap(e) : is_worth_a_sync(e);
 }
 
+/* A child is stored with its parent, or later. One that its parent waits for no more is cancelled before it is
+ * stored. */
+static bool is_early(const live *l) {
+    const live *parent = l->awaited ? l->awaited->in->owner : NULL;
+    return hd_value_exists(l->record) && ((l->orphaned && l->in) || (parent && parent->changed));
+}
+
 /* Whether the instance goes into this commit. While instances are stored singly (engine.singly), all families share one
  * commit, and every other instance has one of its own. */
 static bool is_taken(const hd_engine *e, const flight *f, const live *l, bool families) {
+    if (is_early(l)) return false;
     if (!e->singly) return true;
     return families ? l->kin : !f->lives.count;
 }
@@ -825,29 +897,55 @@ static bool has_families(const hd_engine *e) {
     return false;
 }
 
-/* Writes all that has changed into one transaction. *unfit: the instance with a value that cannot be stored, because of
- * which this fails. */
-static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
-    hd_status status = remove_messages(tx, e->spent.items, e->spent.count);
-    for (uint32_t i = 0; i < e->shard_count && e->spent.count && !status; i++)
-        if (e->shards[i].runs) status = engine_fence(tx, &e->shards[i]);
-    if (!status) status = away_write(e, tx);
-    assert(!e->late && !f->lives.count);
-    if (!vec_room(e->env, &f->lives, e->changed.count)) status = HD_NOMEM;
+/* take_off takes the last one first. */
+static void reverse(live_vec *v) {
+    for (uint32_t i = 0; i < v->count / 2; i++) {
+        live **a = &v->items[i], **b = &v->items[v->count - 1 - i], *kept = *a;
+        *a = *b;
+        *b = kept;
+    }
+}
+
+/* In the order in which they changed, so that a parent comes before the children that it has begun. Those that are not
+ * taken stay in engine.changed. */
+static hd_status store_lives(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
+    live_vec *all = &e->changed;
+    uint32_t kept = 0, i = 0;
+    hd_status status = vec_room(e->env, &f->lives, all->count) ? HD_OK : HD_NOMEM;
     bool families = e->singly && has_families(e);
-    for (uint32_t i = e->changed.count; i-- > 0 && !status;) {
-        live *l = e->changed.items[i];
-        if (!is_taken(e, f, l, families)) continue;
+    for (; i < all->count && !status; i++) {
+        live *l = all->items[i];
+        if (!is_taken(e, f, l, families)) {
+            all->items[kept++] = l;
+            continue;
+        }
         status = store(tx, l);
-        if (is_unfit(status)) *unfit = l;
+        if (is_unfit(status) || (l->stalled && is_hopeless(status) && status != HD_STALE))
+            *unfit = l;
         if (status) break;
-        vec_swap_remove(&e->changed, i);
         l->changed = l->stored = false;
         l->flight = f;
         (void)vec_push(e->env, &f->lives, l);
     }
-    f->singly = e->singly > 0;
-    if (e->singly) e->singly--;
+    while (i < all->count) all->items[kept++] = all->items[i++];
+    all->count = kept;
+    reverse(&f->lives);
+    return status;
+}
+
+/* Writes all that has changed into one transaction. While it is done singly, steps for other processes go first, each
+ * in a commit of its own. *unfit: the instance with a value that cannot be stored, because of which this fails. */
+static hd_status store_all(hd_engine *e, flight *f, hd_tx *tx, live **unfit) {
+    hd_status status = remove_messages(tx, e->spent.items, e->spent.count);
+    bool singly = e->singly > 0;
+    uint32_t tasks = away_news(e);
+    for (uint32_t i = 0; i < e->shard_count && e->spent.count && !status; i++)
+        if (e->shards[i].runs) status = engine_fence(tx, &e->shards[i]);
+    if (!status) status = away_write(e, tx, singly ? 1 : UINT32_MAX);
+    assert(!e->late && !f->lives.count);
+    if (!status && !(singly && tasks)) status = store_lives(e, f, tx, unfit);
+    f->alone = singly || (f->lives.count + tasks < 2);
+    if (singly && !tasks) e->singly--;
     return keep_write(e, tx, status);
 }
 
@@ -880,7 +978,7 @@ static void lose_all(hd_engine *e, flight *f) {
 static void drop_unfit(live *l, hd_status why) {
     hd_error error;
     why_unfit(why, &error);
-    write_off(l, &error);
+    drop(l, &error);
 }
 
 static flight *free_flight(hd_engine *e) {
@@ -938,10 +1036,11 @@ hd_status live_commit_in(hd_engine *e, hd_tx *tx) {
     hd_status status = store_all(e, f, tx, &unfit);
     if (status) {
         hd_tx_abort(tx);
-        if (unfit) drop_unfit(unfit, status);
+        if (unfit) leave_commits(unfit);
         lose_all(e, f);
         keep_lost(e);
         away_lost(e);
+        if (unfit) drop_unfit(unfit, status);
         return unfit ? HD_OK : status;
     }
     /* If the commit is refused, the inbox is read again. */

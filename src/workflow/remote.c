@@ -289,13 +289,22 @@ void remote_hear(remote *r, const char *bytes, size_t length) {
 
 /* ---- stored */
 
+/* Whether the outcome was to be stored with this commit; or, if `doc` is not 0, with this one or a later one: those
+ * are of that instance. A commit that has left something out may not have stored it. */
+static bool is_lost(const remote *r, const remote_ack *a, uint64_t number, place_id doc) {
+    const hd_engine *e = r->all->e;
+    bool open = a->commit > e->commits_done && a->commit <= e->commits_short;
+    if (!doc) return a->commit == number;
+    return a->doc == doc && (a->commit >= number || open);
+}
+
 /* Their steps run again. */
 static void tell_lost(remote *r, uint64_t number, place_id doc) {
     char token[WIRE_TOKEN_MAX];
     uint32_t kept = 0;
     for (uint32_t i = 0; i < r->acks.count; i++) {
         remote_ack a = r->acks.items[i];
-        if (a.commit != number || (doc && a.doc != doc)) {
+        if (!is_lost(r, &a, number, doc)) {
             r->acks.items[kept++] = a;
             continue;
         }

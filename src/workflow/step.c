@@ -35,10 +35,11 @@ void step_note_turn(hd_engine *e, uint64_t of_rank) {
 }
 
 /* Called when what the instance waits for is stored. Steps of an instance that is paused, or is to be
- * given away, wait in its own list. A step that no worker serves waits in its queue too. */
+ * given away or cancelled, wait in its own list. A step that no worker serves waits in its queue too. */
 void step_queue(live *l) {
     hd_engine *e = l->e;
-    if (!l->in || !l->stored || l->in->status != INSTANCE_RUNNING || l->shard->drains_ns) return;
+    if (!l->in || !l->stored || l->in->status != INSTANCE_RUNNING) return;
+    if (l->shard->drains_ns || l->orphaned) return;
     l->in->owner = l;
     for (list_node *n; (n = list_pop_front(&l->in->unqueued));) {
         strand *s = LIST_ENTRY(n, strand, unqueued);

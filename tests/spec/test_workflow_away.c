@@ -13,6 +13,15 @@ static int calls, calls2; /* of the action of this name in the active engine, an
 static uint64_t token;    /* of the last attempt that the program ends later */
 static int revoked;
 static bool virtual_time;
+static int too_long; /* so many commits of `rt` are refused as longer than the store takes */
+static int refused;  /* so many were */
+
+static hd_status judge(const hd_runtime *from, void *ctx) {
+    if (from != rt || !too_long) return HD_OK;
+    too_long--;
+    refused++;
+    return HD_LIMIT;
+}
 
 static void register_actions(hd_engine *e) {}
 
@@ -38,6 +47,8 @@ static int set_up_memory(void **state) {
     virtual_time = true;
     env = lab_env_open();
     assert_int_equal(hd_memory_open(lab_env_of(env), &memory), HD_OK);
+    too_long = refused = 0;
+    hd_memory_intercept(memory, judge, NULL, NULL);
     set_up_both();
     return 0;
 }
@@ -633,6 +644,68 @@ static void any_allocation_may_fail(void **state) {
     for (uint64_t n = 1; survives_failure_of(n); n++) {}
 }
 
+/* ---- what is longer than the store takes */
+
+static bool is_done(const char *which) {
+    memcpy(id, which, strlen(which) + 1);
+    return is_over();
+}
+
+/* The commit that stores the end of one instance also has the step of another. Refused, they are stored apart, and
+ * neither instance ends because of it. */
+static void a_step_and_an_instance_are_stored_apart(void **state) {
+    register_work(",'limit':{'key':'k','most':1}");
+    serve_later(engine2, &calls2);
+    start_keyed("w", "first", "{}");
+    UNTIL(token);
+    start_keyed("w", "next", "{}");
+    pump_some();
+    too_long = 1;
+    for (int i = 0; !is_done("w/first") || !is_done("w/next"); i++) {
+        assert_in_range(i, 0, 1000);
+        if (token) assert_int_equal(hd_attempt_return(engine2, token, hd_int(NULL, 5)), HD_OK);
+        token = 0;
+        pump_some();
+    }
+    assert_int_equal(refused, 1);
+    assert_result("5");
+    memcpy(id, "w/first", sizeof "w/first");
+    assert_result("5");
+}
+
+/* A step waits to be written for the other process. */
+static void serve_elsewhere(void) {
+    register_work("");
+    start("w", "{}");
+    pump_some();
+    serve(engine2, &calls2);
+}
+
+/* A step that is longer than the store takes by itself. */
+static void a_step_that_is_too_long_fails(void **state) {
+    serve_elsewhere();
+    too_long = 1;
+    UNTIL(is_over());
+    assert_raised("ValueError");
+    assert_int_equal(refused, 1);
+    assert_string_equal(field("status"), "failed");
+}
+
+static void what_is_too_long_is_not_written_again_and_again(void **state) {
+    serve_elsewhere();
+    for (int i = 0; i < 3; i++) assert_in_range(hd_runtime_pump(rt2), 0, HD_PENDING);
+    assert_int_equal(hd_runtime_sync(rt2), HD_OK);
+    too_long = 1000000;
+    for (int i = 0; i < 2000; i++) {
+        for (int k = 0; k < 10; k++) (void)hd_runtime_pump(rt);
+        lab_env_advance_ms(env, 1);
+    }
+    assert_in_range(refused, 1, 40);
+    too_long = 0;
+    lab_env_advance_ms(env, 11000);
+    pump_some();
+}
+
 int main(void) {
 #define IN_MEMORY(test)  cmocka_unit_test_setup_teardown(test, set_up_memory, tear_down)
 #define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, set_up_place, tear_down)
@@ -662,6 +735,9 @@ int main(void) {
         IN_MEMORY(a_process_that_is_silent_loses_its_step),
         IN_MEMORY(a_step_that_takes_too_long_is_taken_back),
         IN_MEMORY(processes_at_rest_do_nothing),
+        IN_MEMORY(a_step_and_an_instance_are_stored_apart),
+        IN_MEMORY(a_step_that_is_too_long_fails),
+        IN_MEMORY(what_is_too_long_is_not_written_again_and_again),
         cmocka_unit_test(any_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

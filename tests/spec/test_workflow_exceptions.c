@@ -285,7 +285,7 @@ static void a_failure_is_logged_once(void **state) {
     assert_int_equal(lab_env_log_count(env), 1);
     assert_non_null(strstr(lab_env_log_line(env, 0),
                            "workflow instance bad/one has failed: "
-                           "ValueError: oh no, at the node r (shop.py:7)"));
+                           "ValueError: oh no, at node \"r\" (shop.py:7)"));
     start_keyed("calls", "two", "{}");
     pump();
     assert_int_equal(lab_env_log_count(env), 2);

@@ -356,6 +356,32 @@ static void a_lost_outcome_is_not_told_as_stored(void **state) {
     }
 }
 
+/* Nor does `done` come for a result that its instance cannot be stored with. */
+static void a_result_that_cannot_be_stored_is_late(void **state) {
+    register_ir("{\"heddle\":1,\"name\":\"one\",\"functions\":[{\"name\":\"run\",\"nodes\":["
+                "{\"id\":\"in\",\"kind\":\"ENTRY\"},"
+                "{\"id\":\"do\",\"kind\":\"ACTION\",\"action\":\"work\",\"args\":{}},"
+                "{\"id\":\"c\",\"kind\":\"CALC\",\"do\":[[\"assign\",[\"tuple\"],"
+                "[\"name\",\"x\"]]]},"
+                "{\"id\":\"l\",\"kind\":\"LOOP_HEAD\",\"over\":[\"call\",\"range\",[250]],"
+                "\"into\":[\"name\",\"i\"]},"
+                "{\"id\":\"d\",\"kind\":\"CALC\",\"do\":[[\"assign\",[\"tuple\","
+                "[\"name\",\"x\"]],[\"name\",\"x\"]]]},"
+                "{\"id\":\"w\",\"kind\":\"WAIT\",\"signal\":\"go\"},"
+                "{\"id\":\"out\",\"kind\":\"RETURN\"}],"
+                "\"edges\":[[\"in\",\"do\"],[\"do\",\"c\"],[\"c\",\"l\"],"
+                "[\"l\",\"d\",\"CONTINUE\"],[\"d\",\"l\",\"BACK\"],"
+                "[\"l\",\"w\",\"BREAK\"],[\"w\",\"out\"]]}]}");
+    start("{}");
+    int fd = worker_now();
+    complete(fd, hear(fd));
+    pump();
+    assert_has(hear(fd), "\"type\":\"late\"");
+    assert_string_equal(hear(fd), "");
+    assert_string_equal(status_now(), "stalled");
+    close(fd);
+}
+
 /* W1: what is said with an old token is late, and changes nothing. */
 static void an_old_token_is_late(void **state) {
     int fd = worker_now();
@@ -864,6 +890,7 @@ int main(void) {
         TEST(a_worker_gets_steps_of_its_actions_alone),
         TEST(the_step_of_a_worker_that_ends_goes_to_another),
         TEST(a_lost_outcome_is_not_told_as_stored),
+        TEST(a_result_that_cannot_be_stored_is_late),
         TEST(an_old_token_is_late),
         TEST(a_token_is_good_on_its_own_connection_alone),
         TEST(a_worker_that_connects_again_is_late_with_its_old_token),
