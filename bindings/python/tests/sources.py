@@ -732,10 +732,12 @@ class Sources:
         """Several targets of one assignment, or of a loop."""
         a, b, c = self.random.sample(self.names, 3)
         return self.random.choice((f"{a}, {b}", f"{a}, {b}", f"{a}, *{b}", f"*{a}, {b}", f"{a}, *{b}, {c}", f"({a}, {b}), {c}", f"{a}, ({b}, *{c})", f"[{a}, {b}]",
-                                   f"{a}, self.kept", f"{a}, {b}[0]", f"{a}, {b}.x"))
+                                   f"{a}, self.kept", f"{a}, {b}[0]", f"{a}, {b}.x", f"{a}, {b}[{self.expr(1)}]", f"*{b}[{self.expr(1)}], {a}",
+                                   f"{b}[{self.expr(1)}], ({a}, self.kept)", f"({a}, d[{self.expr(1)}]), {c}"))
 
     def place(self) -> list[str]:
         return [self.random.choice((f"{self.random.choice(self.names)}[{self.expr(1)}] = {self.expr(2)}", f"self.kept = {self.expr(2)}",
+                                    f"{self.random.choice(self.names)}[{self.expr(1)}]: int", f"{self.random.choice(self.names)}[{self.bounds(2)}]: int", f"{self.random.choice(self.names)}.x[{self.expr(1)}].x: int",
                                     f"{self.random.choice(self.names)}.x = {self.expr(1)}",
                                     f"{self.random.choice(self.names)}[{self.bounds(2)}] = {self.expr(2)}"))]
 
@@ -743,6 +745,8 @@ class Sources:
         name = self.random.choice(self.names)
         if self.chance(0.2):
             return [f"del {name}[{self.bounds(2)}]"]
+        if self.chance(0.2):
+            return [f"del {self.random.choice(('({0}[{1}], {2}[{3}])', '[{0}[{1}]], {2}[{3}]')).format(name, self.expr(1), self.random.choice(self.names), self.atom())}"]
         return [f"del {name}[{self.atom()}]"] if self.chance(0.7) else [f"del {name}"] if self.chance(0.2) and not self.no_del else ["pass"]
 
     def if_(self, depth: int) -> list[str]:
@@ -771,6 +775,8 @@ class Sources:
             over, target = f"enumerate({over})", f"{target}, {self.random.choice(self.names)}"
         elif self.chance(0.1):
             over, target = f"[{self.expr(1)}, {self.expr(1)}]", self.targets()
+        elif self.chance(0.15):
+            target = f"{self.random.choice((target, 'd', 'd'))}[{self.expr(1)}]"
         copied = f"list({over})" if not over.startswith(("range", "enumerate")) else over
         if over.startswith("enumerate"):
             copied = f"enumerate(list({over[10:-1]}))"

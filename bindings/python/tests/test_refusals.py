@@ -115,7 +115,7 @@ REFUSED = [
     ("for i in [1]:\n    t = asyncio.create_task(echo(1))\n    await echo(2)\n    if i:\n        «break»\n    await t", "`break` before the task", "Await t"),
     ("t = asyncio.create_task(echo(1))\nif LIMIT:\n    «return 3»\nawait t", "`return` before the task t is awaited", "Await t"),
     ("x = «Colour['NO']»", "Colour has no member 'NO'", "Its members are RED, BLUE."),
-    ("d = {}\n«d[self.plain(1)], d[2]» = 1, 2", "a target among several waits, calls a helper method", "in a statement before"),
+    ("d = {}\nfor d[LIMIT] in «zip(d, [1])»:\n    pass", "the body may change what zip(d, [1]) goes through", "list(...)"),
     ("return await «Flow.helper(3)»", "the method Flow.helper is called without self", "Write Flow.helper(self, ...)."),
     ("return await «super(int, self)».helper(3)", "super(int, self) is not supported", "Write super().name(...)."),
     ("return await «super(Flow, self).helper»(3)", "no class above Flow has a method helper", "leave out super()"),
@@ -477,6 +477,24 @@ def test_what_code_of_a_class_says_and_no_step_can_do(body, position, reason):
     with pytest.raises(heddle.CompileError) as refused:
         twin.more(names, "\n\n\n" + twin.flow(body))
     assert refused.value.reason == reason and f"{refused.value.lineno}:{refused.value.offset}" == position
+
+
+def test_the_advice_for_a_truth_whose_value_is_used_keeps_the_value():
+    names = twin.module_of(OWN, heddle)
+    with pytest.raises(heddle.CompileError) as refused:
+        twin.more(names, twin.flow("return (await order()) or 3"))
+    assert refused.value.advice == "Compare it, or give it a name before."
+    twin.more(names, twin.flow("o = await order()\nreturn (o or 3).id"))
+    assert asyncio.run(names["Flow"]().run()) == 1
+
+
+@pytest.mark.parametrize("name, what", [("total", "property"), ("slot", "method"), ("explain", "method")])
+def test_a_method_or_property_that_is_set_is_refused_where_it_is_set(name, what):
+    rest = "@property\ndef total(self):\n    return 1\n\n@total.setter\ndef total(self, value):\n    self.other = value\n\ndef slot(self):\n    return 1\n"
+    with pytest.raises(heddle.CompileError) as refused:
+        twin.module_of(twin.flow(f"x = 1\nself.{name} = 5\nreturn x", rest), heddle)
+    assert (refused.value.reason, refused.value.advice) == (f"{name} is a {what} of the class, and is set on self", "Use another name.")
+    assert refused.value.text.strip() == f"self.{name} = 5"
 
 
 def test_the_advice_for_max_gives_the_first_of_equals():

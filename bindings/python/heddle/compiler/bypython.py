@@ -274,7 +274,7 @@ class _Rewriter(ast.NodeTransformer):
             cls = self._kind(value, says="own_truth", any_of=True)
             if cls is not None and not all(isinstance(part, ast.Name) for part in node.values[:-1]):
                 self.source.refuse(value, f"whether a {cls.__name__} is true, code of that class says",
-                                   "Write bool(...) around it, compare it, or give it a name before.")
+                                   "Compare it, or give it a name before.")
             if cls is not None:
                 return self._branches(node)
         return node

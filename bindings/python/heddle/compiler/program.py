@@ -127,8 +127,9 @@ class Program:
 
     def check_state(self, name: str, source: Source, node: ast.AST) -> None:
         known = self.class_attribute(name)
-        if known is not None and (callable(known.value) or isinstance(known.value, (property, staticmethod, classmethod))):
-            source.refuse(node, f"{name} is a method of the class, and is set on self", "Use another name.")
+        if known is not None and _is_code(known.value):
+            what = "property" if isinstance(known.value, property) else "method"
+            source.refuse(node, f"{name} is a {what} of the class, and is set on self", "Use another name.")
         if name in ("name", "concurrent", "journal", "keep"):
             source.refuse(node, f"{name} belongs to the class", "Use another name.")
 
@@ -295,7 +296,7 @@ class Program:
         graph.do(["assign", ["new", name, []], ["name", "self"]], at)
         for attribute in sorted(self.state):
             known = self.class_attribute(attribute)
-            if known is not None:
+            if known is not None and not _is_code(known.value):  # check_state refuses those where they are set
                 shown = ast.copy_location(ast.Attribute(ast.Name("self", ast.Load()), attribute, ast.Load()), at)
                 graph.do(["assign", compiler.scope.constant(known.value, shown), ["attr", ["name", "self"], attribute]], at)
 
@@ -330,6 +331,11 @@ def _names(function: FunctionType, code: CodeType, wanted: Callable[[Any], bool]
         if wanted(found) or isinstance(found, ModuleType) and any(wanted(vars(found).get(inner)) for inner in code.co_names):
             return True
     return any(_names(function, inner, wanted) for inner in code.co_consts if isinstance(inner, CodeType))
+
+
+def _is_code(found: Any) -> bool:
+    """Whether an attribute of a class is a method or a property."""
+    return callable(found) or isinstance(found, (property, staticmethod, classmethod))
 
 
 def _is_stop(found: Any) -> bool:

@@ -189,36 +189,50 @@ class Statements(Several):
             self.graph.do(["expr", form], node)
 
     def _assign(self, node: ast.Assign) -> None:
-        targets = [self._check_target(target) for target in node.targets]
-        self._check_kept(node.value, targets)
-        if isinstance(node.value, ast.Await) and len(targets) == 1 and not self.waits(targets[0]):
-            self.await_into(node.value, self.target(targets[0]))
+        self._check_kept(node.value, node.targets)
+        if isinstance(node.value, ast.Await) and len(node.targets) == 1 and not self.waits(node.targets[0]):
+            self.await_into(node.value, self.target(node.targets[0]))
             return
-        self.assign(self.expr(node.value), targets, node)
+        self.assign(self.expr(node.value), node.targets, node)
 
     def assign(self, form: Form, targets: list[ast.expr], node: ast.AST) -> None:
         if any(self.waits(target) for target in targets):
             form = form if self.is_stable(form, ()) else self.keep(form, node)
             for target in targets:
-                self.graph.do(["assign", form, self.target(target)], node)
+                self._assign_waiting(form, target, node)
         else:
             self.graph.do(["assign", form, *(self.target(target) for target in targets)], node)
 
-    def _annotated(self, node: ast.AnnAssign) -> None:
-        if node.value is None:
+    def _assign_waiting(self, form: Form, target: ast.expr, node: ast.AST) -> None:
+        """A target that may wait. CPython takes a tuple apart first, and then comes to its parts from left to right."""
+        if not isinstance(target, (ast.Tuple, ast.List)) or not self.waits(target):
+            self.graph.do(["assign", form, self.target(target)], node)
             return
-        target = self._check_target(node.target)
+        held = [["name", self.temp()] for _ in target.elts]
+        self.graph.do(["assign", form, ["tuple", *(["*", name] if isinstance(part, ast.Starred) else name
+                                                   for part, name in zip(target.elts, held))]], node)
+        for part, name in zip(target.elts, held):
+            self._assign_waiting(name, part.value if isinstance(part, ast.Starred) else part, node)
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        target = node.target
+        if node.value is None:
+            self._evaluate_place(target)
+            return
         self._check_kept(node.value, [target])
         if isinstance(node.value, ast.Await) and not self.waits(target):
             self.await_into(node.value, self.target(target))
         else:
             self.assign(self.expr(node.value), [target], node)
 
-    def _check_target(self, target: ast.expr) -> ast.expr:
-        if isinstance(target, (ast.Tuple, ast.List)) and self.waits(target):
-            self.source.refuse(target, "a target among several waits, calls a helper method, or does what code of a class does",
-                               "Compute what it needs in a statement before.")
-        return target
+    def _evaluate_place(self, target: ast.expr) -> None:
+        """``d[await key()]: int`` assigns nothing, and CPython evaluates the object and the index all the same."""
+        if isinstance(target, (ast.Attribute, ast.Subscript)) and not self.is_self(target.value):
+            self._expression(ast.copy_location(ast.Expr(target.value), target))
+        if isinstance(target, ast.Subscript):
+            ends = [target.slice.lower, target.slice.upper, target.slice.step] if isinstance(target.slice, ast.Slice) else [target.slice]
+            for part in filter(None, ends):
+                self._expression(ast.copy_location(ast.Expr(part), target))
 
     def _check_kept(self, value: ast.expr, targets: list[ast.expr]) -> None:
         """Refuses an iterator that a variable or an object would keep. The engine refuses those that are not seen here."""
@@ -278,9 +292,16 @@ class Statements(Several):
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if isinstance(target, ast.Attribute) and self.is_self(target.value):
-                self.source.refuse(target, "an attribute of self is deleted", "Set it to None.")
-            self.graph.do(["del", self.target(target)], node)
+            self._delete_one(target, node)
+
+    def _delete_one(self, target: ast.expr, node: ast.Delete) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for part in target.elts:
+                self._delete_one(part, node)
+            return
+        if isinstance(target, ast.Attribute) and self.is_self(target.value):
+            self.source.refuse(target, "an attribute of self is deleted", "Set it to None.")
+        self.graph.do(["del", self.target(target)], node)
 
     # ---- decisions
 
@@ -323,16 +344,30 @@ class Statements(Several):
 
     def _for(self, node: ast.For) -> None:
         label = self.graph.label("for")
-        over, into, first = self._iterable(node)
+        over, count = self._iterable(node)
         reason = {"comment": self.reasons[node]} if node in self.reasons else {}
-        head = self.graph.add("LOOP_HEAD", node, label, over=over, into=into, **reason)
+        item: Optional[Form] = ["name", self._loop_name("%i")] if count or self.waits(node.target) else None
+        head = self.graph.add("LOOP_HEAD", node, label, over=over, into=item or self.target(node.target), **reason)
         loop = Loop(head)
         self.graph.behind(head, "CONTINUE")
         self.around.append(loop)
-        for statement in first:
-            self.graph.do(statement, node)
+        if item is not None:
+            self._assign_element(node, item, count)
         self.way(node.body, label, node)
         self._end_loop(node, loop, label, node.orelse, [])
+
+    def _assign_element(self, node: ast.For, item: Form, count: Optional[str]) -> None:
+        """At the beginning of each turn. `count`: the variable that counts, of enumerate()."""
+        if count is not None:
+            self.graph.do(["aug", "+", ["name", count], 1], node)
+            item = ["tuple", ["name", count], item]
+        mark = self.mark()
+        self.assign(item, [node.target], node)
+        self.release(mark, node)
+
+    def _loop_name(self, prefix: str) -> str:
+        self._temps += 1
+        return f"{prefix}{self._temps}"
 
     def _end_loop(self, node: ast.stmt, loop: Loop, label: str, orelse: Block, exits: list[End]) -> None:
         self.around.pop()
@@ -343,15 +378,15 @@ class Statements(Several):
         self.way(orelse, f"{label}-else", node)
         self.graph.give(loop.breaks)
 
-    def _iterable(self, node: ast.For) -> tuple[Form, Form, list[Form]]:
-        """What is iterated over, where an element goes, and what is done first with each."""
+    def _iterable(self, node: ast.For) -> tuple[Form, Optional[str]]:
+        """What is iterated over; of enumerate() what it takes, and the variable that counts."""
         call = node.iter
         name = self._builtin_name(call)
         if name == "enumerate" and isinstance(call, ast.Call):
             return self._enumerated(node, call)
         if name in MAKES_ITERATOR or isinstance(call, ast.GeneratorExp):
             self._check_unchanged(node, call)
-        return self.expr(call), self.target(node.target), []
+        return self.expr(call), None
 
     def _builtin_name(self, node: ast.expr) -> Optional[str]:
         if not isinstance(node, ast.Call):
@@ -360,21 +395,19 @@ class Statements(Several):
         return FUNCTIONS.get(known.value) if known is not None and isinstance(known.value, type) else \
             ("reversed" if known is not None and known.value is reversed else None)
 
-    def _enumerated(self, node: ast.For, call: ast.Call) -> tuple[Form, Form, list[Form]]:
+    def _enumerated(self, node: ast.For, call: ast.Call) -> tuple[Form, Optional[str]]:
         """enumerate() counts beside the loop, so that a list that grows meanwhile is seen to grow."""
         start = call.args[1] if len(call.args) > 1 else call.keywords[0].value if call.keywords else None
         plain = (start is None or isinstance(start, ast.Constant) and type(start.value) is int) and len(call.args) in (1, 2) and not any(isinstance(arg, ast.Starred) for arg in call.args) and \
             all(k.arg == "start" for k in call.keywords) and len(call.args) + len(call.keywords) <= 2
         if not plain or isinstance(call.args[0], ast.GeneratorExp) or self._builtin_name(call.args[0]) in MAKES_ITERATOR:
             self._check_unchanged(node, call)
-            return self.expr(call), self.target(node.target), []
+            return self.expr(call), None
         over, begin = self.sequence([call.args[0], start])
         over = over if self.is_stable(over, ()) else self.keep(over, node)
-        self._temps += 1
-        count, item = f"%n{self._temps}", f"%i{self._temps}"
+        count = self._loop_name("%n")
         self.graph.do(["assign", (begin or 0) - 1, ["name", count]], node)
-        return over, ["name", item], [["aug", "+", ["name", count], 1],
-                                      ["assign", ["tuple", ["name", count], ["name", item]], self.target(node.target)]]
+        return over, count
 
     def _check_unchanged(self, node: ast.For, call: ast.expr) -> None:
         """zip() and its like look at their lists while the loop runs; the engine takes their elements at the start."""
@@ -420,9 +453,9 @@ class Statements(Several):
         return ["call", "list", [form]]
 
     def _changed_names(self, node: ast.For) -> set[str]:
-        """Variables whose objects the body changes; "*": a helper method may change anything that it is given."""
+        """Variables whose objects the loop's target or body changes; "*": a helper method may change anything that it is given."""
         found: set[str] = set()
-        for part in (inner for statement in node.body for inner in walk(statement)):
+        for part in (inner for statement in (node.target, *node.body) for inner in walk(statement)):
             changed: Optional[ast.expr] = None
             if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
                 changed = part.value
