@@ -63,6 +63,7 @@ hd_status classes_open(const hd_env *env, classes **out) {
     *out = NULL;
     if (!c) return HD_NOMEM;
     c->env = own;
+    classes_use(c, NULL);
     for (uint32_t i = 0; i < CLASS_BUILTIN_COUNT; i++) {
         uint8_t kind = i < CLASS_BaseException ? CLASS_BUILTIN : CLASS_EXCEPTION;
         char name[64];
@@ -81,7 +82,13 @@ void classes_close(classes *c) {
     hd_env env = c->env;
     for (uint32_t i = 0; i < c->all.count; i++) free_info(&env, &c->all.items[i]);
     vec_fini(&env, &c->all);
+    vec_fini(&env, &c->own.all);
     env_free(&env, c, sizeof *c);
+}
+
+void classes_end(classes *c, class_names *names) {
+    vec_fini(&c->env, &names->all);
+    if (c->names == names) classes_use(c, NULL);
 }
 
 static bool same_info(const class_info *a, const class_info *b) {
@@ -96,30 +103,30 @@ static bool same_info(const class_info *a, const class_info *b) {
     return true;
 }
 
+static hd_status name_class(classes *c, uint32_t id) {
+    return vec_push(&c->env, &c->names->all, id) ? HD_OK : HD_NOMEM;
+}
+
 hd_status classes_add(classes *c, const class_info *info, uint32_t *out) {
     *out = classes_find(c, info->name, strlen(info->name));
     if (*out != CLASS_NONE) return same_info(class_of(c, *out), info) ? HD_OK : HD_EXISTS;
     if (c->all.count >= CLASS_MAX) return HD_LIMIT;
     assert(info->base < c->all.count && info->kind != CLASS_BUILTIN);
     hd_status status = push_copy(c, info);
+    if (!status) status = name_class(c, c->all.count - 1);
     *out = status ? CLASS_NONE : c->all.count - 1;
     return status;
 }
 
 hd_status classes_define(classes *c, const class_info *info, uint32_t *out) {
-    class_info own;
-    hd_status status = classes_add(c, info, out);
-    if (status != HD_EXISTS) return status;
-    class_info *known = &c->all.items[*out];
-    bool round = class_is(c, info->base, *out);
-    for (uint32_t i = 0; i < info->more_count; i++) round |= class_is(c, info->more[i], *out);
-    bool other = known->kind != info->kind && !(known->flags & CLASS_NAMED);
-    if (other || *out < CLASS_BUILTIN_COUNT || round) return HD_EXISTS;
-    status = copy_info(&c->env, info, &own);
-    if (status) return status;
-    free_info(&c->env, known);
-    *known = own;
-    return HD_OK;
+    *out = classes_find(c, info->name, strlen(info->name));
+    for (uint32_t i = CLASS_BUILTIN_COUNT; *out == CLASS_NONE && i < c->all.count; i++) {
+        if (strcmp(class_of(c, i)->name, info->name) != 0 || !same_info(class_of(c, i), info))
+            continue;
+        *out = i;
+        return name_class(c, i);
+    }
+    return classes_add(c, info, out);
 }
 
 hd_status classes_link(classes *c, uint32_t id, const uint32_t *above, uint32_t count) {
@@ -144,13 +151,18 @@ bool class_is_sealed(const char *name) {
     return false;
 }
 
+static bool has_name(const classes *c, uint32_t id, const char *name, size_t length) {
+    const char *own = class_of(c, id)->name;
+    return strlen(own) == length && memcmp(own, name, length) == 0;
+}
+
 /* A walk: classes are looked up when code is compiled and when records are read, from tables of a few
  * dozen. */
 uint32_t classes_find(const classes *c, const char *name, size_t length) {
-    for (uint32_t i = 0; i < c->all.count; i++)
-        if (strlen(c->all.items[i].name) == length &&
-            memcmp(c->all.items[i].name, name, length) == 0)
-            return i;
+    for (uint32_t i = 0; i < CLASS_BUILTIN_COUNT; i++)
+        if (has_name(c, i, name, length)) return i;
+    for (uint32_t i = 0; i < c->names->all.count; i++)
+        if (has_name(c, c->names->all.items[i], name, length)) return c->names->all.items[i];
     return CLASS_NONE;
 }
 

@@ -2,7 +2,10 @@
  * classes that a program registers (exceptions, records, enums, named tuples).
  *
  * A class is a number. The built-in ones are constants, CLASS_ValueError; the table is shared by all
- * worlds of an engine. Exceptions match by class and superclass (class_is). */
+ * worlds of an engine. Exceptions match by class and superclass (class_is).
+ *
+ * A name belongs to a version of a workflow: the next one may declare another class of that name, with other fields,
+ * and the instances of each have their own. So names are looked up among the class_names of a version. */
 #ifndef EXPR_CLASS_H
 #define EXPR_CLASS_H
 
@@ -167,9 +170,16 @@ typedef struct class_info {
 #define CLASS_ABOVE_MAX 64  /* classes above one of the program that cross with it */
 #define CLASS_NAME_SIZE 256 /* of classes of a program, with the NUL */
 
+/* The classes of a program that one version of a workflow declares or has met. */
+typedef struct class_names {
+    VEC(uint32_t) all;
+} class_names;
+
 typedef struct classes {
     hd_env env;
     VEC(class_info) all;
+    class_names own;    /* of what is no version */
+    class_names *names; /* those that are looked up now; see classes_use */
 } classes;
 
 /* A table with the built-in classes. */
@@ -180,8 +190,14 @@ void classes_close(classes *c);
  * the same. HD_LIMIT: too many. */
 hd_status classes_add(classes *c, const class_info *info, uint32_t *out);
 
-/* The same, but a class of the program that has the name and the kind already is changed into this one: a program's
- * next version may have more fields. HD_EXISTS: the name is that of a built-in class, or of one of another kind. */
+/* Code is compiled and values are decoded for this version from here on; NULL: for none. Cheap. */
+static inline void classes_use(classes *c, class_names *names) {
+    c->names = names ? names : &c->own;
+}
+/* The version ends. Its classes stay. */
+void classes_end(classes *c, class_names *names);
+
+/* The same as classes_add; a class that another version has declared alike has one number. */
 hd_status classes_define(classes *c, const class_info *info, uint32_t *out);
 
 /* The classes above one that nothing has declared, at least one, the closest first; later calls change nothing. */
@@ -213,13 +229,10 @@ bool class_may_have_metaclass(const classes *c, uint32_t id);
 /* The class of a value. */
 uint32_t ev_class(ev v);
 
-/* The flags of a value's class. A member of an enum that was read before its class was declared is of an unknown
- * class. */
+/* The flags of a value's class. */
 static inline uint32_t ev_flags(const classes *c, ev v) {
     if (v.kind < EV_TUPLE || v.kind == EV_RANGE || !v.o->class_) return 0;
-    uint32_t flags = class_of(c, v.o->class_)->flags;
-    bool stale = v.kind == EV_ENUM && (flags & CLASS_BARE) && !(v.o->flags & OBJ_BARE);
-    return stale ? CLASS_UNKNOWN : flags;
+    return class_of(c, v.o->class_)->flags;
 }
 
 #endif

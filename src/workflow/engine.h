@@ -514,7 +514,7 @@ void failure_log(const live *l);
 /* -1000 to 1000. That of a child is added to its parent's, and may be beyond. */
 bool start_priority_is_good(int32_t priority);
 /* The input with its defaults; failed, with hd_runtime_error: it does not fit. */
-hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input);
+hd_value start_input(hd_engine *e, hd_pool *pool, plan *p, hd_value input);
 /* What the document of an instance begins with. */
 hd_value start_record(hd_engine *e, hd_pool *pool, const plan *p, hd_value input, int32_t priority,
                       const char *line_name);

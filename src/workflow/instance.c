@@ -271,6 +271,7 @@ static void note_freed(void *ctx, uint32_t number) {
 
 void instance_enter(instance *in) {
     assert(!in->w->freed_ctx && !in->w->journal.count);
+    plan_use(in->p);
     in->w->freed_ctx = in;
     in->w->status = HD_OK; /* what went wrong before concerns this one no more */
 }

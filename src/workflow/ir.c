@@ -517,8 +517,7 @@ static hd_status read_class(ir_reader *r, size_t index, hd_value v) {
     if (!status) status = read_class_more(r, path, v, &info);
     if (!status) status = read_class_fields(r, path, v, &info);
     if (!status) status = classes_define(r->p->w->classes, &info, &number);
-    if (status == HD_EXISTS)
-        return ir_refuse(r, path, "there is another class \"%s\" of another kind", info.name);
+    if (status == HD_EXISTS) return ir_refuse(r, path, "there is another class \"%s\"", info.name);
     if (status == HD_LIMIT) return ir_refuse(r, path, "too many classes");
     return status;
 }
@@ -565,6 +564,7 @@ hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *
     if (!p) return HD_NOMEM;
     *p = (plan){ .env = &w->env, .heap = heap, .w = w, .refs = 1, .source = hd_value_ref(ir) };
     arena_init(&p->memory, p->env);
+    plan_use(p);
     ir_reader r = { .p = p, .error = error ? error : &ignored };
     hd_status status = read_document(&r, ir);
     if (!status) status = plan_complete(p);

@@ -124,6 +124,7 @@ void plan_unref(plan *p) {
     if (--p->refs) return;
     for (uint32_t i = 0; i < p->codes.count; i++) code_free(p->codes.items[i]);
     vec_fini(p->env, &p->codes);
+    classes_end(p->w->classes, &p->classes);
     for (uint32_t i = 0; i < p->function_count; i++) scope_close(p->functions[i].names);
     for (uint32_t i = 0; i < p->input_count; i++) {
         hd_value_unref(p->inputs[i].otherwise);

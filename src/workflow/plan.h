@@ -13,6 +13,7 @@
 #define WORKFLOW_PLAN_H
 
 #include "base/arena.h"
+#include "expr/class.h"
 #include "expr/compile.h"
 #include <heddle/value.h>
 
@@ -188,9 +189,10 @@ typedef enum journal_level { JOURNAL_NONE, JOURNAL_STEPS, JOURNAL_NODES } journa
 typedef struct plan {
     const hd_env *env;
     hd_heap *heap;
-    world *w;          /* that its code was compiled for */
-    arena memory;      /* of everything below but values, schemas, code and scopes */
-    VEC(code *) codes; /* all there are; owned */
+    world *w;            /* that its code was compiled for */
+    arena memory;        /* of everything below but values, schemas, code and scopes */
+    VEC(code *) codes;   /* all there are; owned */
+    class_names classes; /* what a name of a class means in this version */
     journal_level journal;
     bool keep_is_set;            /* the workflow says for how long its ends are kept: */
     uint64_t keep_ms, keep_most; /* 0: no bound; keep.c */
@@ -213,6 +215,8 @@ hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *
 hd_status plan_complete(plan *p);
 plan *plan_ref(plan *p);
 void plan_unref(plan *p);
+/* Values are decoded for an instance of this version from here on: what does so calls it before. Cheap. */
+static inline void plan_use(plan *p) { classes_use(p->w->classes, &p->classes); }
 
 /* The function or node of this name; PLAN_NONE: there is none. O(nodes): for what is loaded and shown. */
 uint32_t plan_find_function(const plan *p, const char *name);

@@ -33,27 +33,28 @@ static hd_status refuse_unknown(hd_engine *e, const plan *p, const char *unknown
 }
 
 /* HD_OK: expressions can read the value. An instance with an input that they cannot read could never begin. */
-static hd_status try_input(hd_engine *e, hd_value v, hd_error *error) {
+static hd_status try_input(hd_engine *e, plan *p, hd_value v, hd_error *error) {
     ev ignored;
+    plan_use(p);
     hd_status status = decode_value(e->w, v, &ignored, error);
     world_sweep(e->w);
     return status;
 }
 
-static hd_status refuse_input(hd_engine *e, const plan *p, const plan_input *in, hd_value v) {
+static hd_status refuse_input(hd_engine *e, plan *p, const plan_input *in, hd_value v) {
     hd_error error = { 0 };
     if (!hd_value_exists(v))
         return runtime_fail(e->rt, HD_MISMATCH, "%s needs the input \"%s\"", p->name, in->name);
     if (in->schema && hd_schema_validate(in->schema, v, &error))
         return runtime_fail(e->rt, HD_MISMATCH, "input \"%s\" of %s: %s", in->name, p->name,
                             error.message);
-    hd_status status = try_input(e, v, &error);
+    hd_status status = try_input(e, p, v, &error);
     if (!status || status == HD_NOMEM) return status;
     return runtime_fail(e->rt, HD_MISMATCH, "input \"%s\" of %s: %s", in->name, p->name,
                         error.message);
 }
 
-hd_value start_input(hd_engine *e, hd_pool *pool, const plan *p, hd_value input) {
+hd_value start_input(hd_engine *e, hd_pool *pool, plan *p, hd_value input) {
     hd_value all = hd_object();
     if (hd_value_exists(input) && hd_value_kind(input) != HD_KIND_OBJECT)
         return hd_failed(runtime_fail(e->rt, HD_MISMATCH, "the input of %s is an object", p->name));
@@ -82,6 +83,7 @@ hd_status start_walk(live *l, hd_value record, hd_error *error) {
     bool many = p->input_count > 8;
     if (many) inputs = env_new_array(in->env, p->input_count, sizeof *inputs);
     if (!inputs) return HD_NOMEM;
+    plan_use(in->p);
     for (uint32_t i = 0; i < p->input_count && !status; i++)
         status = decode_value(in->w, hd_value_at(input, p->inputs[i].name), &inputs[i], error);
     in->now_ms = env_wall_ms(in->env);

@@ -292,6 +292,7 @@ static live *begin_walk(hd_engine *e, strand *s) {
     assert(!s->token && !s->queue && l->in == s->in && !instance_is_over(s->in));
     if (binheap_linked(&s->timer)) binheap_remove(&e->timers, &s->timer);
     l->in->now_ms = env_wall_ms(e->env);
+    plan_use(l->in->p);
     return l;
 }
 
@@ -407,6 +408,7 @@ static hd_status wake(live *l, strand *s, hd_value payload) {
     char message[320];
     unqueue(l->e, s);
     l->in->now_ms = env_wall_ms(l->e->env);
+    plan_use(l->in->p);
     hd_status status = decode_value(l->e->w, payload, &v, &error);
     if (status == HD_NOMEM) return status;
     if (!status) return walk_result(l->in, s, v);

@@ -59,6 +59,85 @@ static void a_class_may_have_other_fields_in_the_next_version(void **state) {
     assert_result("5");
 }
 
+/* A workflow that makes a Move of these values, waits for the signal "go", and returns this. `e` is an exception that
+ * nobody has declared, below the declared shop:ShopError. */
+static void register_waiting(const char *classes, const char *values, const char *expression) {
+    static char json[4000];
+    snprintf(json, sizeof json,
+             "{'heddle':1,'name':'w','classes':[%s],'functions':[{'name':'run','nodes':["
+             "{'id':'in','kind':'ENTRY'},"
+             "{'id':'c','kind':'CALC','do':[['assign',['new','shop:Move',[%s]],['name','m']]]},"
+             "{'id':'s','kind':'WAIT','signal':'go'},"
+             "{'id':'a','kind':'ACTION','action':'strange','into':['name','met']},"
+             "{'id':'r','kind':'RAISE','value':['name','met']},"
+             "{'id':'h','kind':'HANDLER','clauses':[{'classes':['shop:ShopError'],'as':'e'}]},"
+             "{'id':'out','kind':'RETURN','value':%s}],"
+             "'edges':[['in','c'],['c','s'],['s','a'],['a','r'],['r','h','EXCEPT'],"
+             "['h','out','GUARD']]}]}",
+             classes, values, expression);
+    register_ir(json);
+}
+
+static void register_old(void) {
+    register_waiting(
+        "{'name':'shop:ShopError','kind':'exception','base':'ValueError'},"
+        "{'name':'shop:Item','kind':'record','fields':['id','name']},"
+        "{'name':'shop:Move','kind':'tuple','fields':['source','target']}",
+        "1,5",
+        "['list',['call','repr',[['new','shop:Item',[1,'tea']]]],['call','repr',[['name','m']]],"
+        "['attr',['name','m'],'source'],"
+        "['call','isinstance',[['name','e'],['type','ValueError']]],"
+        "['call','isinstance',[['name','e'],['type','KeyError']]]]");
+}
+
+static void register_new(void) {
+    register_waiting("{'name':'shop:ShopError','kind':'exception','base':'KeyError'},"
+                     "{'name':'shop:Item','kind':'enum'},"
+                     "{'name':'shop:Move','kind':'tuple','fields':['target','source','by']}",
+                     "1,5,7",
+                     "['list',['call','repr',[['name','m']]],"
+                     "['call','isinstance',[['name','e'],['type','KeyError']]]]");
+}
+
+static void assert_end(const char *key, const char *json) {
+    snprintf(id, sizeof id, "w/%s", key);
+    assert_int_equal(hd_workflow_signal(engine, id, "go", hd_null()), HD_OK);
+    assert_result(json);
+}
+
+#define OLD_END "[\"Item(id=1, name='tea')\",\"Move(source=1, target=5)\",1,true,false]"
+#define NEW_END "[\"Move(target=1, source=5, by=7)\",true]"
+
+static void an_instance_has_the_classes_of_its_version(void **state) {
+    register_old();
+    start_keyed("w", "a", "{}");
+    start_keyed("w", "b", "{}");
+    pump();
+    register_new();
+    start_keyed("w", "c", "{}");
+    start_keyed("w", "d", "{}");
+    pump();
+    assert_end("a", OLD_END);
+    assert_end("c", NEW_END);
+    assert_end("b", OLD_END);
+    assert_end("d", NEW_END);
+}
+
+/* The new version is read before the old one, which is in the store alone. */
+static void a_loaded_instance_has_the_classes_of_its_version(void **state) {
+    register_old();
+    start_keyed("w", "old", "{}");
+    pump();
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    register_new();
+    start_keyed("w", "new", "{}");
+    pump();
+    assert_end("new", NEW_END);
+    assert_end("old", OLD_END);
+}
+
 /* Declared, and met in a value. */
 static void a_named_tuple_is_a_tuple(void **state) {
     run_with("{'name':'shop:Pair','kind':'tuple','fields':['a','b']}",
@@ -323,6 +402,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(a_declared_class_makes_records),
         T(a_class_may_have_other_fields_in_the_next_version),
+        T(an_instance_has_the_classes_of_its_version),
+        T(a_loaded_instance_has_the_classes_of_its_version),
         T(a_named_tuple_is_a_tuple),
         T(exceptions_are_caught_by_classes_of_the_program),
         T(an_unknown_class_is_met),

@@ -128,7 +128,7 @@ static void documents_of_another_shape_are_refused(void **state) {
         { "{'heddle':1,'name':'w','classes':[{'name':'A','kind':'record'},{'name':'A','kind':'enum'"
           "}],'functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','kind':'"
           "RETURN'}],'edges':[['in','out']]}]}",
-          "of another kind" },
+          "there is another class" },
         { "{'heddle':1,'name':'w','functions':[{'nodes':[],'edges':[]}]}", "a function has a" },
         { "{'heddle':1,'name':'w','functions':[{'name':'run','donut':1,'nodes':[],'edges':[]}]}",
           "donut" },
