@@ -212,6 +212,22 @@ def two_of_a_name(name: str, one: Action[..., Any], two: Action[..., Any]) -> st
     return f"two actions have the name {name}: {of}. Give one of them another: @action(name=...)"
 
 
+_defined: dict[str, Optional[Action[..., Any]]] = {}
+"""The actions that modules of this process define, by name; None: several have the name."""
+
+
+def _define(action: Action[..., Any]) -> Action[..., Any]:
+    if "<locals>" not in action.__qualname__:
+        known = _defined.get(action.name, action)
+        _defined[action.name] = None if known is None or is_another(known, action) else action
+    return action
+
+
+def defined() -> dict[str, Action[..., Any]]:
+    """Without those whose name several have: none of them is the one that is meant."""
+    return {name: action for name, action in _defined.items() if action is not None}
+
+
 def _place(parameter: inspect.Parameter, signature: inspect.Signature) -> int:
     return list(signature.parameters).index(parameter.name) if parameter.kind is not parameter.KEYWORD_ONLY else -1
 
@@ -244,7 +260,7 @@ def action(function: Optional[Callable[..., Any]] = None, *, name: Optional[str]
         raise TypeError(f"@action has no option {sorted(unknown)[0]!r}; there are name, {', '.join(OPTION_NAMES)}")
     made = make_options({key: value for key, value in options.items() if value is not None})
     if function is not None:
-        return Action(function, name, made)
+        return _define(Action(function, name, made))
     return _Decorator(name, made)
 
 
@@ -262,4 +278,4 @@ class _Decorator:
     @overload
     def __call__(self, function: Callable[P, T]) -> Action[P, T]: ...
     def __call__(self, function: Callable[..., Any]) -> Any:
-        return Action(function, self.name, self.options)
+        return _define(Action(function, self.name, self.options))

@@ -13,7 +13,7 @@ from . import _heddle
 from .actions import is_another, two_of_a_name
 from .keeping import Keep, keep_of
 from .running import Actions
-from .registry import Compiled, has_any, known, own_actions
+from .registry import Compiled, has_any, kept_actions, known, own_actions
 
 if TYPE_CHECKING:
     from .pictures import WorkflowGraph
@@ -58,12 +58,22 @@ class Flows:
         self.serves = serves and not observer
         if store.file and "://" not in store.file and not observer:  # a server has no place for a socket of its own
             self._listen_if_free()
-        for compiled in known():
-            self.serve(compiled.actions)
-        if has_any():
-            self.serve(own_actions())
+        if has_any() and self.serves:
+            self.serve({**own_actions(), **kept_actions()})
+            for compiled in known():
+                self.serve(compiled.actions)
+            self._register_newest()
 
     # ---- Registering
+
+    def _register_newest(self) -> None:
+        """Children and what schedules start begin with this program's version of a workflow, also if the program does not ask
+        for it. Of a workflow that is not in the store there are neither."""
+        if self.store._runtime.in_transaction:
+            return
+        for compiled in known():
+            if self.store.cell(f"{self.space}/workflow-name/{compiled.name}")() is not None:
+                self.register(compiled)
 
     def serve(self, actions: Mapping[str, Any]) -> None:
         if not self.serves:

@@ -2,7 +2,8 @@
 instances of an earlier run of the program go on whichever it asks for first."""
 from __future__ import annotations
 
-from typing import Any, Coroutine, Mapping, ParamSpec, Protocol, Sequence, TypeVar
+import sys
+from typing import Any, Coroutine, Iterator, Mapping, ParamSpec, Protocol, Sequence, TypeVar
 
 P = ParamSpec("P")
 T_co = TypeVar("T_co", covariant=True)
@@ -17,6 +18,8 @@ class Runs(Protocol[P, T_co]):
 class Compiled(Protocol):
     """What the compiler gives for a workflow."""
 
+    @property
+    def cls(self) -> type: ...
     @property
     def name(self) -> str: ...
     def try_compile(self) -> bool: ...
@@ -55,6 +58,29 @@ def own_actions() -> Mapping[str, Any]:
     from .recorded import LOG
 
     return {**all_actions(), **standard_makers(), LOG.name: LOG}
+
+
+def kept_actions() -> Mapping[str, Any]:
+    """What this program can do beyond what its workflows ask for: instances of earlier versions may come to it. The actions
+    that its modules define, and what makes objects of the classes in the modules with workflows and actions."""
+    from .actions import defined
+    from .compiler.construct import maker
+
+    actions = defined()
+    modules = {compiled.cls.__module__ for compiled in _known.values()} | {action.__module__ for action in actions.values()}
+    makers = (maker(cls) for module in sorted(modules) for cls in _made_classes(sys.modules.get(module), module))
+    return {**{made.name: made for made in makers}, **actions}
+
+
+def _made_classes(place: Any, module: str, inside: str = "") -> Iterator[type]:
+    """The classes of a program in a module, and those inside of its own classes."""
+    from .compiler.classes import class_kind
+
+    for cls in [value for value in getattr(place, "__dict__", {}).values() if isinstance(value, type)]:
+        if class_kind(cls) is not None and cls.__module__ != "builtins":
+            yield cls
+        if cls.__module__ == module and cls.__qualname__.rpartition(".")[0] == inside:
+            yield from _made_classes(cls, module, cls.__qualname__)
 
 
 def compiled_of(workflow: Any) -> Compiled:

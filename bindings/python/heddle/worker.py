@@ -301,13 +301,14 @@ def _import(name: str) -> Any:
 
 
 def all_actions() -> dict[str, Any]:
+    """What a process serves: what the workflows ask for, and what else it can do."""
     found: dict[str, Any] = {}
     for compiled in registry.known():
         for name, action in compiled.actions.items():
             if is_another(found.setdefault(name, action), action):
                 raise SystemExit(f"heddle-worker: {two_of_a_name(name, found[name], action)}")
         found.update(compiled.actions)
-    return {**found, **registry.own_actions()} if registry.has_any() else found
+    return {**registry.own_actions(), **registry.kept_actions(), **found} if registry.has_any() else found
 
 
 async def work(store: Store, path: str, room: int, queues: Optional[Sequence[str]], lifeline: Optional[int]) -> None:
