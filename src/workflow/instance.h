@@ -172,6 +172,7 @@ typedef struct fan {
     ev results; /* a dict from index to result or exception; referenced */
     /* The branch that failed first; for "ordered" and plan_node.here the lowest that failed. PLAN_NONE: none has. */
     uint32_t failed;
+    uint32_t cancels; /* "first" with plan_node.here: strand.cancels of its task when it began */
     bool
         cancelled; /* branches are being cancelled, and no more are begun; or the time limit is over */
     bool beginning; /* walk.c begins branches of it now */

@@ -306,6 +306,12 @@ static hd_status load_results(loader *l, fan *f, hd_value results) {
     return HD_OK;
 }
 
+/* How often: a number, or `true` for once. */
+static uint32_t times_at(hd_value v, const char *key) {
+    hd_value times = hd_value_at(v, key);
+    return (uint32_t)hd_value_as_int(times, hd_value_as_bool(times, false));
+}
+
 static hd_status load_fan(loader *l, const numbered *c) {
     assert(!c->is_call && l->in->root);
     activation *a;
@@ -333,6 +339,7 @@ static hd_status load_fan(loader *l, const numbered *c) {
     if (!number_at(c->v, "failed", &f->failed)) f->failed = PLAN_NONE;
     else if (f->failed >= f->total) return corrupt(l, "/fans", "a failure that cannot be");
     f->cancelled = hd_value_as_bool(hd_value_at(c->v, "cancelled"), false);
+    f->cancels = times_at(c->v, "cancels");
     return load_results(l, f, hd_value_at(c->v, "results"));
 }
 
@@ -348,12 +355,6 @@ static hd_status load_calls_and_fans(loader *l) {
 }
 
 /* ---- strands */
-
-/* How often: a number, or `true` for once. */
-static uint32_t times_at(hd_value v, const char *key) {
-    hd_value times = hd_value_at(v, key);
-    return (uint32_t)hd_value_as_int(times, hd_value_as_bool(times, false));
-}
 
 static strand_state state_at(const plan_node *n, uint64_t due) {
     switch (n->kind) {

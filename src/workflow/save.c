@@ -316,6 +316,7 @@ static hd_value fan_record(saver *s, const fan *f) {
     r = hd_object_set(s->pool, r, "in", with_place(s, hd_object(), f->a));
     if (f->items.kind != EV_UNBOUND) r = hd_object_set(s->pool, r, "items", slot(s, f->items));
     if (f->waiter) r = hd_object_set(s->pool, r, "strand", hd_int(s->pool, f->waiter->number));
+    if (f->cancels) r = hd_object_set(s->pool, r, "cancels", hd_int(s->pool, f->cancels));
     return r;
 }
 

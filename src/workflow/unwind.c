@@ -311,11 +311,15 @@ bool unwind_branch_first(fan *f, uint32_t index) {
     return interrupt(f->waiter);
 }
 
+void unwind_limit_begins(fan *f) {
+    if (fan_node(f)->here) f->cancels = task_of(f->waiter)->cancels;
+}
+
 bool unwind_limit_taken_back(fan *f) {
     strand *task = f->waiter ? task_of(f->waiter) : NULL;
     if (!task || !task->cancels) return true;
     strand_mark(task);
-    if (!--task->cancels) return true;
+    if (--task->cancels <= f->cancels) return true;
     ev exception = new_cancelled_error(f->a->in->w);
     return !ev_failed(exception) && fan_keep(f, 1, exception, false);
 }

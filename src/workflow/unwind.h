@@ -18,8 +18,11 @@ bool unwind_new(strand *s, uint32_t class_, const char *message);
 bool unwind_branch_failed(fan *f, const plan_node *barrier, uint32_t index);
 /* Mode "first": a branch is the first that has ended. The others are cancelled. */
 bool unwind_branch_first(fan *f, uint32_t index);
-/* Mode "first", and the first branch is code of the strand itself, a block with a time limit (the second branch): the
- * block has ended after its limit. If its task was cancelled otherwise, too, the limit counts as cancelled. */
+/* Mode "first": if the first branch is code of the strand itself, a block with a time limit (the second branch), notes
+ * how often its task has been cancelled. */
+void unwind_limit_begins(fan *f);
+/* Such a block has ended after its limit. If its task was cancelled otherwise, too, since the block began, the limit
+ * counts as cancelled. */
 bool unwind_limit_taken_back(fan *f);
 /* Raises CancelledError in every strand that the first function waits for. */
 bool unwind_cancel(instance *in);

@@ -496,6 +496,7 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     if (fan_barrier(f)->mode == BARRIER_FIRST && f->total <= window_of(f)) {
         f->steps_begun = *s->in->steps_begun + 1;
         *s->in->steps_begun += f->total;
+        unwind_limit_begins(f);
     }
     begin_wait(s, STRAND_FAN);
     return fan_go_on(f);

@@ -284,6 +284,28 @@ static void the_inner_limit_interrupts_what_the_outer_one_has_cancelled(void **s
     run_blocks("5", "2", "[[CancelledError(), CancelledError()], 1]");
 }
 
+/* Cancelled once, the workflow cleans up in a block with a time limit. The limit is the only one that has cancelled the
+ * block, so its sleep counts as over: asyncio.timeout raises TimeoutError then. */
+static void a_block_in_clean_up_has_a_limit_of_its_own(void **state) {
+    register_nodes(
+        "w",
+        "{'id':'x','kind':'SLEEP','seconds':1000},{'id':'h','kind':'HANDLER','clauses':[{'as':'e'}]"
+        "},"
+        "{'id':'f','kind':'FAN_HEAD','here':1},{'id':'y','kind':'SLEEP','seconds':100},"
+        "{'id':'m','kind':'CALC','do':[['assign',1,['name','r']]]},"
+        "{'id':'s','kind':'SLEEP','seconds':5},"
+        "{'id':'n','kind':'CALC','do':[['assign',2,['name','r']]]},"
+        "{'id':'j','kind':'BARRIER','mode':'first','give':['name','r'],'into':['name','both']},"
+        "{'id':'a','kind':'ACTION','action':'say','args':[['call','repr',[['name','both']]]]},"
+        "{'id':'raise','kind':'RAISE','value':['name','e']},{'id':'out','kind':'RETURN'}",
+        "['in','x'],['x','out'],['x','h','EXCEPT'],['h','f','GUARD'],['f','y','ELEM'],['y','m'],"
+        "['m','j','JOIN'],['f','s','ELEM',1],['s','n'],['n','j','JOIN'],['j','a'],['a','raise']");
+    start_and_cancel();
+    next_engine_after(0);
+    advance(5000);
+    assert_over("cancelled", "[CancelledError(), 2] ");
+}
+
 /* try: for_ever() finally: wait("go"), say("left"). The signal came before the step was cancelled. */
 static void clean_up_takes_a_signal_that_is_there(void **state) {
     hd_flow *f = flow("w");
@@ -318,6 +340,7 @@ int main(void) {
         IN_A_WORLD(a_step_whose_limit_is_over_is_not_begun_by_the_next_engine),
         IN_A_WORLD(the_outer_limit_interrupts_what_the_inner_one_has_cancelled),
         IN_A_WORLD(the_inner_limit_interrupts_what_the_outer_one_has_cancelled),
+        IN_A_WORLD(a_block_in_clean_up_has_a_limit_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

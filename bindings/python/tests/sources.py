@@ -675,8 +675,7 @@ class Sources:
         late = self.random.choice(("asyncio.sleep(1000)", "echo(1)", "asyncio.sleep(0.001, 5)"))
         wait = [f"    {made} = await asyncio.wait_for(asyncio.gather(echo(2), {late}), {limit})"] if self.chance(0.6) else \
             [f"    async with asyncio.timeout({limit}):", f"        {made} = await asyncio.gather(echo(2), {late})"]
-        # The cause of the TimeoutError of asyncio.timeout depends on the release of CPython 3.11.
-        cause = f"    {made} = repr(caught), repr(caught.__cause__)" if len(wait) == 1 else f"    {made} = repr(caught)"
+        cause = f"    {made} = repr(caught), repr(caught.__cause__)"
         return ["try:", *wait, "except TimeoutError as caught:", cause, "finally:", f"    await add({self.random.randint(0, 9)})"]
 
     def called(self, made: str, number: Callable[[], str]) -> list[str]:

@@ -242,6 +242,35 @@ def forget(names: dict[str, Any]) -> None:
         del construct._makers[cls]
 
 
+def _later_timeout() -> None:
+    """asyncio.timeout as in the later releases of CPython 3.11, and in 3.12: those are what workflows do."""
+    cls: Any = asyncio.Timeout
+    state = asyncio.timeouts._State
+    enter = cls.__aenter__
+
+    async def __aenter__(self: Any) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        self._cancelling = task.cancelling()
+        return await enter(self)
+
+    async def __aexit__(self: Any, kind: Any, error: Any, traceback: Any) -> None:
+        if self._timeout_handler is not None:
+            self._timeout_handler.cancel()
+            self._timeout_handler = None
+        if self._state is state.EXPIRING:
+            self._state = state.EXPIRED
+            if self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+                raise TimeoutError from error
+        elif self._state is state.ENTERED:
+            self._state = state.EXITED
+    cls.__aenter__, cls.__aexit__ = __aenter__, __aexit__
+
+
+if "cancelling" not in asyncio.Timeout.__aenter__.__code__.co_names:
+    _later_timeout()
+
+
 class Outcome:
     """How a run ended, and what it called."""
 
