@@ -394,12 +394,34 @@ def _record(name: str, body: dict[str, Any]) -> Any:
         made = object.__new__(cls)
         for key, value in body.items():
             object.__setattr__(made, key, value)
+        if len(body) < len(dataclass_fields(cls)):
+            _fill_new(made, cls, body)
         return made
     if hasattr(cls, "model_construct"):
         return cls.model_construct(**body)
     if hasattr(cls, "construct"):
         return cls.construct(**body)
     return Record(name, body)
+
+
+def _fill_new(made: Any, cls: Any, body: dict[str, Any]) -> None:
+    """An older version of the program has made the object: fields that are new since then have their defaults."""
+    missing = sys.modules["dataclasses"].MISSING
+    for field in dataclass_fields(cls):
+        if field.name in body:
+            continue
+        if field.default is not missing:
+            object.__setattr__(made, field.name, field.default)
+        elif field.default_factory is not missing:
+            object.__setattr__(made, field.name, field.default_factory())
+
+
+def _named_tuple(cls: Any, items: list[Any]) -> Any:
+    """It crosses by the places of its fields. An older version of the program may have had fewer of them, or more."""
+    names, defaults = getattr(cls, "_fields", items), getattr(cls, "_field_defaults", {})
+    if len(items) != len(names):
+        items = [*items[:len(names)], *(defaults[name] for name in names[len(items):] if name in defaults)]
+    return tuple.__new__(cls, items)
 
 
 def _new_error(cls: Any, args: list[Any]) -> BaseException:
@@ -493,7 +515,7 @@ def decode(tag: str, head: Any, body: dict[str, Any]) -> Any:
         return _error(head, body)
     if tag == "$tuple":
         cls = find_class(body["class"])
-        return tuple(head) if cls is None else tuple.__new__(cls, head)
+        return tuple(head) if cls is None else _named_tuple(cls, head)
     if tag == "$enum":
         return _enum(head, body)
     if tag == "$range":

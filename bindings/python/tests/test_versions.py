@@ -167,13 +167,18 @@ class Flow(Workflow):
         move = Move(source=1, target=5)
         await heddle.signal("go")
         {more}
-        return repr(Line("s")), move.source, repr(move)
+        seen = await show(Line("s")), await show(move)
+        return repr(Line("s")), move.source, repr(move), *seen
 """
 
 
 @pytest.mark.parametrize("more", ["pass", "store.register(shop.Flow)"])
-@pytest.mark.parametrize("line", ["pass", "gone: int = 8", "gone: int = 7; extra: str = 'x'"])
-def test_objects_have_the_fields_of_the_instance_s_version(tmp_path, more, line):
+@pytest.mark.parametrize("line, seen", [
+    ("pass", "Line(sku='s')"), ("gone: int = 8", "Line(sku='s', gone=7)"),
+    ("gone: int = 7; extra: list = dataclasses.field(default_factory=list)", "Line(sku='s', gone=7, extra=[])")])
+def test_objects_have_the_fields_of_the_instance_s_version(tmp_path, more, line, seen):
+    """And in an action those of the class that the process has."""
     old = FIELDS.format(line="gone: int = 7", move="source: int; target: int", more="pass")
     new = FIELDS.format(line=line, move="target: int; source: int; by: str = ''", more="await show(2)")
-    assert second_result(tmp_path, old, new, more) == ["Line(sku='s', gone=7)", 1, "Move(source=1, target=5)"]
+    assert second_result(tmp_path, old, new, more) == [
+        "Line(sku='s', gone=7)", 1, "Move(source=1, target=5)", seen, "Move(target=1, source=5, by='')"]
