@@ -203,6 +203,9 @@ static const part_kind state_kind = { .same = state_same };
 hd_cell hd_build_state(hd_build *b, const char *name, hd_value initial) {
     if (comes_and_goes(b))
         return hd_build_fail(b, HD_USAGE, "%s: only a piece has state, not its rows", name);
+    if (hd_value_status(initial))
+        return hd_build_fail(b, hd_value_status(initial), "%s: the initial value could not be made",
+                             name);
     hd_cell cell = add_name(b, &state_kind, name);
     /* `resumed` compares the version of the piece's pattern, not of the patterns that it uses. */
     bool has_all = b->of->resumed && !b->up;

@@ -504,6 +504,10 @@ hd_status hd_tx_patch(hd_tx *tx, hd_cell cell, hd_value patch, hd_error *error) 
         return first;
     }
     if (!base) return no_cell(tx);
+    if (hd_value_status(patch)) {
+        (void)runtime_fail(tx->rt, hd_value_status(patch), "the patch could not be made");
+        return bad_patch(tx, hd_value_status(patch), error);
+    }
     if (hd_value_kind(patch) != HD_KIND_ARRAY) {
         (void)runtime_fail(tx->rt, HD_KIND, "a patch is an array of operations, not %s",
                            hd_kind_name(hd_value_kind(patch)));

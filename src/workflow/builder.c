@@ -55,6 +55,13 @@ static hd_value with(hd_flow *f, hd_value object, const char *key, hd_value v) {
     return hd_value_exists(v) ? checked(f, hd_object_set(f->pool, object, key, v)) : object;
 }
 
+/* A value that the caller has made. One that could not be made is a problem. */
+static hd_value given(hd_flow *f, const char *call, const char *what, hd_value v) {
+    if (!hd_value_status(v)) return v;
+    flow_refuse(f, f->at, call, hd_value_status(v), "the %s could not be made", what);
+    return (hd_value){ 0 };
+}
+
 /* ---- Text ---------------------------------------------------------------------------------- */
 
 typedef hd_status parse_fn(hd_pool *pool, const char *text, hd_value *out, hd_error *error);
@@ -262,12 +269,12 @@ static void put(hd_flow *f, flow_step *s, const char *key, hd_value v) {
 void hd_flow_input(hd_flow *f, const char *name, hd_value otherwise) {
     if (f->functions.count != 1)
         flow_refuse(f, f->at, "hd_flow_input", HD_USAGE, "inputs belong to the first function");
-    hd_value given = word(f, "hd_flow_input", "name", name);
-    hd_value input = with(f, hd_object(), "name", given);
-    f->inputs =
-        checked(f, hd_array_append(f->pool, f->inputs, with(f, input, "default", otherwise)));
+    hd_value variable = word(f, "hd_flow_input", "name", name);
+    hd_value input = with(f, hd_object(), "name", variable);
+    input = with(f, input, "default", given(f, "hd_flow_input", "default", otherwise));
+    f->inputs = checked(f, hd_array_append(f->pool, f->inputs, input));
     flow_function *run = f->functions.items[0];
-    run->params = checked(f, hd_array_append(f->pool, run->params, given));
+    run->params = checked(f, hd_array_append(f->pool, run->params, variable));
 }
 
 void hd_flow_schema(hd_flow *f, hd_value schema) {
@@ -276,6 +283,7 @@ void hd_flow_schema(hd_flow *f, hd_value schema) {
         flow_refuse(f, f->at, "hd_flow_schema", HD_USAGE, "there is no input yet");
         return;
     }
+    schema = given(f, "hd_flow_schema", "schema", schema);
     hd_value input = with(f, hd_value_index(f->inputs, n - 1), "schema", schema);
     f->inputs = checked(f, hd_array_set(f->pool, f->inputs, n - 1, input));
 }

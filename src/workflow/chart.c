@@ -187,7 +187,9 @@ static void fill_nodes(chart_function *f) {
 
 hd_status chart_open(hd_heap *heap, hd_value ir, hd_value instance, chart *out, hd_error *error) {
     *out = (chart){ .env = &heap->env, .instance = instance };
-    hd_status status = outline_open(heap, ir, &out->o, error);
+    hd_status status = hd_value_status(instance);
+    if (status) env_error(error, status, "the instance's document could not be read");
+    else status = outline_open(heap, ir, &out->o, error);
     if (status) return status;
     const plan *p = out->o.p;
     out->functions = env_new0(out->env, p->function_count * sizeof *out->functions);

@@ -355,7 +355,10 @@ hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, h
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;
-    if (!engine_takes(e, payload))
+    if (hd_value_status(payload))
+        status = runtime_fail(e->rt, hd_value_status(payload),
+                              "the payload of \"%.100s\" could not be made", signal);
+    else if (!engine_takes(e, payload))
         status = runtime_fail(e->rt, HD_LIMIT, "the payload of \"%.100s\" is longer than %zu bytes",
                               signal, e->value_max);
     if (!status) status = check_signal(e, id, control_look_at(e, pool, id), signal);

@@ -558,9 +558,13 @@ static hd_status read_document(ir_reader *r, hd_value ir) {
 }
 
 hd_status plan_make(world *w, hd_heap *heap, hd_value ir, plan **out, hd_error *error) {
-    plan *p = env_new0(&w->env, sizeof *p);
     hd_error ignored;
     *out = NULL;
+    if (hd_value_status(ir)) {
+        env_error(error, hd_value_status(ir), "the IR could not be made");
+        return hd_value_status(ir);
+    }
+    plan *p = env_new0(&w->env, sizeof *p);
     if (!p) return HD_NOMEM;
     *p = (plan){ .env = &w->env, .heap = heap, .w = w, .refs = 1, .source = hd_value_ref(ir) };
     arena_init(&p->memory, p->env);

@@ -27,7 +27,7 @@ static hd_value document_of(hd_engine *e, hd_pool *pool, const hd_schedule *s) {
     if (!from && s->every_s > 0 && s->every_s < 1e12)
         from = env_wall_ms(e->env) + (uint64_t)llround(s->every_s * 1000);
     hd_value r = with_text(pool, hd_object(), "workflow", s->workflow);
-    if (hd_value_exists(s->input)) r = hd_object_set(pool, r, "input", s->input);
+    if (hd_value_kind(s->input) != HD_KIND_ABSENT) r = hd_object_set(pool, r, "input", s->input);
     r = with_text(pool, r, "cron", s->cron);
     if (s->cron) r = with_text(pool, r, "zone", s->zone ? s->zone : "UTC");
     r = with_seconds(pool, r, "every", s->every_s);
@@ -68,8 +68,7 @@ static hd_status check_workflow(hd_engine *e, hd_pool *pool, const hd_schedule *
     if (status)
         return refuse(error, HD_NOT_FOUND, "no workflow \"%.200s\" is registered",
                       s->workflow ? s->workflow : "");
-    status = hd_value_status(
-        start_input(e, pool, p, hd_value_exists(s->input) ? s->input : hd_object()));
+    status = hd_value_status(start_input(e, pool, p, s->input));
     if (status) refuse(error, status, "%.250s", hd_runtime_error(e->rt)->message);
     return status;
 }
@@ -86,6 +85,8 @@ static hd_status make(hd_engine *e, hd_pool *pool, const hd_schedule *s, hd_valu
         return refuse(error, HD_USAGE, "%s is from -1000 to 1000", "a priority");
     hd_status status = check_spans(s, error);
     if (status) return status;
+    if (hd_value_status(s->input))
+        return refuse(error, hd_value_status(s->input), "%s could not be made", "the input");
     *doc = document_of(e, pool, s);
     return schedule_read(e, s->name, *doc, form, error);
 }

@@ -56,6 +56,9 @@ static hd_status refuse_input(hd_engine *e, plan *p, const plan_input *in, hd_va
 
 hd_value start_input(hd_engine *e, hd_pool *pool, plan *p, hd_value input) {
     hd_value all = hd_object();
+    if (hd_value_status(input))
+        return hd_failed(runtime_fail(e->rt, hd_value_status(input),
+                                      "the input of %s could not be made", p->name));
     if (hd_value_exists(input) && hd_value_kind(input) != HD_KIND_OBJECT)
         return hd_failed(runtime_fail(e->rt, HD_MISMATCH, "the input of %s is an object", p->name));
     if (!engine_takes(e, input))
@@ -274,6 +277,10 @@ static bool has_started(hd_engine *e, hd_tx *tx, const char *id) {
 
 /* Writes the start into `tx`. NULL: the engine keeps it in memory if it runs the instance's shard; else the start is a
  * commit of its own. */
+static hd_status refuse_second(hd_engine *e, const char *id) {
+    return runtime_fail(e->rt, HD_EXISTS, "the instance %s exists already", id);
+}
+
 static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_value input,
                             const hd_start_options *o, const char *id) {
     input = start_input(e, pool, p, input);
@@ -281,11 +288,11 @@ static hd_status start_with(hd_engine *e, hd_pool *pool, hd_tx *tx, plan *p, hd_
     hd_value known = { 0 };
     if (live_find(e, id)) known = hd_null();
     else if (o->key) known = engine_read(e, pool, INSTANCE_PREFIX, id);
-    if (hd_value_exists(known)) return HD_EXISTS;
+    if (hd_value_exists(known)) return refuse_second(e, id);
     hd_value record = start_record(e, pool, p, input, o->priority, o->queue);
     hd_status status = hd_value_status(hd_value_status(known) ? known : record);
     if (status) return status;
-    if (tx && o->key && has_started(e, tx, id)) return HD_EXISTS;
+    if (tx && o->key && has_started(e, tx, id)) return refuse_second(e, id);
     if (tx) return write_queued(e, tx, id, record, o->key);
     if (shard_runs(e, id)) return live_start(e, id, p, record, o);
     return o->key ? commit_keyed(e, id, record) : commit_queued(e, id, record);
