@@ -265,6 +265,11 @@ hd_status hd_runtime_set_retry_window(hd_runtime *rt, uint32_t ms) {
 hd_status hd_receipt_prune(hd_runtime *rt, const char *space, uint64_t *pruned) {
     uint64_t ignored;
     scheduler *s = with_events(rt);
+    struct key *k;
     if (pruned) *pruned = 0;
-    return s ? receipts_prune(s, space, pruned ? pruned : &ignored) : HD_NOMEM;
+    if (!s) return HD_NOMEM;
+    hd_status status = runtime_space(rt, space, strlen(space), &k);
+    if (status) return status;
+    key_unref(k);
+    return receipts_prune(s, space, pruned ? pruned : &ignored);
 }

@@ -73,20 +73,26 @@ static bool is_newest_home(const hd_runtime *rt, const char *space, size_t lengt
            h->space->length == length && !memcmp(key_bytes(h->space), space, length);
 }
 
+hd_status runtime_space(hd_runtime *rt, const char *space, size_t length, struct key **out) {
+    *out = NULL;
+    if (!plain(space, length, NOT_IN_SPACE))
+        return runtime_fail(rt, HD_SYNTAX,
+                            "a space is a word without '/', '@', '#' and control characters");
+    hd_status status = key_make(rt->heap, space, length, out);
+    if (status == HD_SYNTAX)
+        return runtime_fail(rt, status, "space %.*s: %s", (int)length, space,
+                            hd_status_text(status));
+    return status;
+}
+
 static hd_status home_named(hd_runtime *rt, const char *space, size_t length, hd_scope scope,
                             uint32_t *out) {
     if (is_newest_home(rt, space, length, scope)) {
         *out = rt->r.places.homes.count - 1;
         return HD_OK;
     }
-    if (!plain(space, length, NOT_IN_SPACE))
-        return runtime_fail(rt, HD_SYNTAX,
-                            "a space is a word without '/', '@', '#' and control characters");
     struct key *k;
-    hd_status status = key_make(rt->heap, space, length, &k);
-    if (status == HD_SYNTAX)
-        return runtime_fail(rt, status, "space %.*s: %s", (int)length, space,
-                            hd_status_text(status));
+    hd_status status = runtime_space(rt, space, length, &k);
     if (status) return status;
     status = runtime_home(rt, k, scope, false, out);
     key_unref(k);

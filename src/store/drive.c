@@ -608,7 +608,7 @@ void hd_runtime_unlisten(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
 
 hd_status hd_runtime_follow(hd_runtime *rt, const char *space) {
     struct key *k;
-    hd_status status = key_make(rt->heap, space, strlen(space), &k);
+    hd_status status = runtime_space(rt, space, strlen(space), &k);
     if (status) return status;
     status = rt->r.authority->ops->follow(rt->r.authority, k);
     key_unref(k);
@@ -635,7 +635,7 @@ hd_status hd_runtime_list_after(hd_runtime *rt, const char *space, const char *k
                                 const char *prefix, const char *after, hd_list_fn fn, void *ctx) {
     list_range range = { kind && *kind ? kind : NULL, prefix ? prefix : "", after ? after : "" };
     struct key *k;
-    hd_status status = key_make(rt->heap, space, strlen(space), &k);
+    hd_status status = runtime_space(rt, space, strlen(space), &k);
     if (status) return status;
     listing_begin(rt);
     status = rt->r.authority->ops->list(rt->r.authority, k, &range, fn, ctx);

@@ -111,6 +111,8 @@ struct log_backend;
 hd_status runtime_open_with(const struct log_backend *backend, const char *file,
                             const hd_options *options, hd_runtime **out, hd_error *error);
 
+/* The key of a space, with a reference for the caller. HD_SYNTAX with the error: no space has this name; HD_NOMEM. */
+hd_status runtime_space(hd_runtime *rt, const char *space, size_t length, struct key **out);
 /* The place behind a cell, and its schema (NULL: none). 0: no cell. */
 place_id runtime_place(const hd_runtime *rt, hd_cell cell, const hd_schema **schema);
 /* hd_cell_child for a key that may contain NUL. */

@@ -515,7 +515,8 @@ static hd_status open_parts(hd_engine *e, const hd_engine_options *options) {
         engine_free_text(e, name);
         return HD_NOMEM;
     }
-    hd_status status = e->space ? key_make(e->heap, space, strlen(space), &e->space_key) : HD_NOMEM;
+    hd_status status =
+        e->space ? runtime_space(e->rt, space, strlen(space), &e->space_key) : HD_NOMEM;
     if (!status) status = live_init(e);
     if (!status) status = open_world(e);
     return status ? status : shard_open(e, options->shards);

@@ -14,6 +14,7 @@
 #include <heddle/event.h>
 #include <heddle/pattern.h>
 #include <heddle/scheduler.h>
+#include <heddle/workflow.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,32 @@ static void hear_from_the_other(world *w) {
 
 static void expect_number(world *w, hd_cell cell, double number) {
     assert_true(hd_value_number(hd_read(w->rt, NULL, cell)) == number);
+}
+
+/* ---- spaces */
+
+static hd_status no_message(const char *key, hd_value message, void *ctx) { return HD_OK; }
+static bool no_entry(const hd_listing *entry, void *ctx) { return true; }
+
+/* store.h: a space is a word without '/', '@', '#' and control characters, wherever one is named. */
+static void a_space_that_cannot_be_is_refused_everywhere(void **state) {
+    static const char *const names[] = { "", "a/b", "a@b", "a#b", "a\tb", "a\xff" };
+    world w = open_world();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        hd_engine *engine;
+        hd_error error;
+        hd_piece_spec spec = { .space = names[i], .id = "p", .pattern = "p" };
+        hd_engine_options options = { .space = names[i] };
+        assert_int_equal(hd_engine_open(w.rt, &options, &engine, &error), HD_SYNTAX);
+        assert_non_null(strstr(error.message, "space"));
+        assert_int_equal(hd_channel_register(w.rt, names[i], "c", no_message, NULL), HD_SYNTAX);
+        assert_int_equal(hd_runtime_follow(w.rt, names[i]), HD_SYNTAX);
+        assert_int_equal(hd_runtime_list(w.rt, names[i], NULL, NULL, no_entry, NULL), HD_SYNTAX);
+        assert_int_equal(hd_receipt_prune(w.rt, names[i], NULL), HD_SYNTAX);
+        assert_int_not_equal(hd_piece_start(w.rt, &spec, NULL, NULL), HD_OK);
+        assert_int_equal(hd_cell_of(w.rt, names[i], HD_SCOPE_SPACE, "x", "").id, 0);
+    }
+    close_world(&w);
 }
 
 /* ---- listeners */
@@ -473,6 +500,7 @@ static void what_is_listed_from_a_file_may_be_read_meanwhile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_space_that_cannot_be_is_refused_everywhere),
         cmocka_unit_test(a_listener_cannot_write_nor_pump_nor_close),
         cmocka_unit_test(who_is_told_of_a_verdict_cannot_wait_for_others),
         cmocka_unit_test(a_post_may_write_and_wait_but_not_close),

@@ -232,7 +232,7 @@ hd_status outbox_open(scheduler *s, const char *space, const char *name, hd_chan
     struct key *k;
     outbox *o = fn ? outbox_of(s) : NULL;
     if (!o) return fn ? HD_NOMEM : HD_USAGE;
-    hd_status status = key_make(s->r->heap, space, strlen(space), &k);
+    hd_status status = runtime_space(s->rt, space, strlen(space), &k);
     if (status) return status;
     channel *c = outbox_channel(o, k, name);
     key_unref(k);
