@@ -162,6 +162,7 @@ HD_API void hd_flow_call(hd_flow *flow, const char *into, const char *function, 
 
 #ifndef HD_FLOW_WITHOUT_PLACES
 #define HD_FLOW_HERE(flow)             (hd_flow_at((flow), __FILE__, __LINE__), (flow))
+#define hd_flow_id(flow, ...)          hd_flow_id(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_input(flow, ...)       hd_flow_input(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_do(flow, ...)          hd_flow_do(HD_FLOW_HERE(flow), __VA_ARGS__)
 #define hd_flow_action(flow, ...)      hd_flow_action(HD_FLOW_HERE(flow), __VA_ARGS__)

@@ -9,6 +9,7 @@
 #include "expr/parse.h"
 #include "value/heap.h"
 #include "value/pool.h"
+#include "workflow/condition.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -106,6 +107,24 @@ static hd_value word(hd_flow *f, const char *call, const char *what, const char 
     if (hd_value_status(v) == HD_SYNTAX)
         flow_refuse(f, f->at, call, HD_SYNTAX, "the %s is not UTF-8", what);
     return v;
+}
+
+/* The name of a variable: what an expression reads as one. */
+static hd_value variable(hd_flow *f, const char *call, const char *what, const char *text) {
+    hd_value name = word(f, call, what, text);
+    if (!hd_value_exists(name)) return name;
+    hd_value form = target(f, call, text);
+    bool plain = !strcmp(hd_value_as_text(hd_value_index(form, 0), ""), "name") &&
+                 hd_value_equal(hd_value_index(form, 1), name);
+    if (!plain && hd_value_kind(form) == HD_KIND_ARRAY)
+        flow_refuse(f, f->at, call, HD_SYNTAX, "the %s \"%.100s\" is no name", what, text);
+    return name;
+}
+
+static bool is_among(hd_value names, hd_value name) {
+    for (hd_iter it = hd_iter_of(names); hd_iter_next(&it);)
+        if (hd_value_exists(name) && hd_value_equal(it.value, name)) return true;
+    return false;
 }
 
 /* The names of [[name, value], ...] as an object. */
@@ -206,12 +225,20 @@ bool hd_flow_problem(const hd_flow *f, size_t index, hd_error *problem) {
     return true;
 }
 
+/* An id that was given to no step: it would be lost. */
+static void check_id_used(hd_flow *f) {
+    if (f->next_id)
+        flow_refuse(f, f->next_id_at, "hd_flow_id", HD_USAGE, "no step stands behind it");
+    f->next_id = NULL;
+}
+
 hd_status hd_flow_ir(hd_flow *f, hd_value *ir, hd_error *error) {
     *ir = (hd_value){ 0 };
     if (f->open.count > 1 && !f->problems.count) {
         const flow_step *s = vec_last(&f->open).step;
         flow_refuse(f, s->at, s->call, HD_USAGE, "the block is not ended");
     }
+    check_id_used(f);
     hd_value made = f->problems.count || f->nomem ? (hd_value){ 0 } : flow_lower(f);
     if (f->nomem) return HD_NOMEM;
     if (!f->problems.count) {
@@ -234,8 +261,10 @@ void hd_flow_at(hd_flow *f, const char *file, int line) {
 }
 
 void hd_flow_id(hd_flow *f, const char *id) {
-    f->next_id = NULL;
-    if (hd_value_exists(word(f, "hd_flow_id", "id", id))) f->next_id = flow_copy(f, id);
+    check_id_used(f);
+    if (!hd_value_exists(word(f, "hd_flow_id", "id", id))) return;
+    f->next_id = flow_copy(f, id);
+    f->next_id_at = f->at;
 }
 
 /* ---- Steps --------------------------------------------------------------------------------- */
@@ -269,12 +298,14 @@ static void put(hd_flow *f, flow_step *s, const char *key, hd_value v) {
 void hd_flow_input(hd_flow *f, const char *name, hd_value otherwise) {
     if (f->functions.count != 1)
         flow_refuse(f, f->at, "hd_flow_input", HD_USAGE, "inputs belong to the first function");
-    hd_value variable = word(f, "hd_flow_input", "name", name);
-    hd_value input = with(f, hd_object(), "name", variable);
+    flow_function *run = f->functions.items[0];
+    hd_value input = hd_object(), own = variable(f, "hd_flow_input", "name", name);
+    if (is_among(run->params, own))
+        flow_refuse(f, f->at, "hd_flow_input", HD_SYNTAX, "there is an input \"%s\" already", name);
+    input = with(f, input, "name", own);
     input = with(f, input, "default", given(f, "hd_flow_input", "default", otherwise));
     f->inputs = checked(f, hd_array_append(f->pool, f->inputs, input));
-    flow_function *run = f->functions.items[0];
-    run->params = checked(f, hd_array_append(f->pool, run->params, variable));
+    run->params = checked(f, hd_array_append(f->pool, run->params, own));
 }
 
 void hd_flow_schema(hd_flow *f, hd_value schema) {
@@ -343,6 +374,21 @@ void hd_flow_send(hd_flow *f, const char *stream, const char *event) {
     put(f, s, "args", with(f, args, "event", needed(f, "hd_flow_send", "event", event)));
 }
 
+/* A mistake is told here, not when the step begins: the condition travels as text. */
+static void check_condition(hd_flow *f, hd_value form, hd_value names) {
+    static const char *const taken[] = { "cell", "until", "value" };
+    hd_value unknown;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (hd_value_exists(hd_value_at(names, taken[i])))
+            flow_refuse(f, f->at, "hd_flow_wait_for", HD_SYNTAX,
+                        "the names of a condition cannot have \"%s\"", taken[i]);
+    if (condition_check(f->pool, form, names, &unknown)) f->nomem = true;
+    else if (hd_value_exists(unknown))
+        flow_refuse(f, f->at, "hd_flow_wait_for", HD_SYNTAX,
+                    "the condition reads \"%.80s\", which is not among `names`",
+                    hd_value_as_text(unknown, ""));
+}
+
 void hd_flow_wait_for(hd_flow *f, const char *into, const char *cell, const char *condition,
                       const char *names, double timeout_s) {
     flow_step *s = add_node(f, "ACTION", "hd_flow_wait_for", "wait");
@@ -350,7 +396,7 @@ void hd_flow_wait_for(hd_flow *f, const char *into, const char *cell, const char
     if (hd_value_kind(args) == HD_KIND_ARRAY)
         flow_refuse(f, f->at, "hd_flow_wait_for", HD_SYNTAX, "names are given by name");
     if (hd_value_kind(args) != HD_KIND_OBJECT) args = hd_object();
-    (void)needed(f, "hd_flow_wait_for", "condition", condition); /* a mistake is told here */
+    check_condition(f, needed(f, "hd_flow_wait_for", "condition", condition), args);
     args = with(f, args, "cell", needed(f, "hd_flow_wait_for", "cell", cell));
     put(f, s, "action", hd_string(f->pool, "heddle.wait"));
     put(f, s, "args", with(f, args, "until", hd_string(f->pool, condition ? condition : "")));
@@ -387,6 +433,8 @@ void hd_flow_journal(hd_flow *f, const char *level) {
 
 void hd_flow_keep(hd_flow *f, double seconds, uint32_t most) {
     f->keep = hd_object();
+    if (!(seconds >= 0 && seconds <= 1e11))
+        flow_refuse(f, f->at, "hd_flow_keep", HD_SYNTAX, "%g is no number of seconds", seconds);
     if (seconds != 0) f->keep = hd_object_set(f->pool, f->keep, "seconds", hd_double(seconds));
     if (most) f->keep = hd_object_set(f->pool, f->keep, "most", hd_int(f->pool, most));
 }
@@ -495,13 +543,20 @@ void hd_flow_for(hd_flow *f, const char *into, const char *iterable) {
 void hd_flow_try(hd_flow *f) {
     open_block(f, add_step(f, FLOW_TRY, "hd_flow_try", "try"), (hd_value){ 0 });
 }
+static bool takes_all(const flow_block *b) {
+    return hd_value_exists(b->condition) && !hd_value_count(hd_value_at(b->condition, "classes"));
+}
+
 void hd_flow_except(hd_flow *f, const char *classes, const char *as) {
     flow_step *s = open_step(f, "hd_flow_except", FLOW_TRY, "try");
     hd_value clause = hd_object();
     if (classes) clause = with(f, clause, "classes", names_of(f, "hd_flow_except", classes));
-    if (as) clause = with(f, clause, "as", word(f, "hd_flow_except", "variable", as));
+    if (as) clause = with(f, clause, "as", variable(f, "hd_flow_except", "variable", as));
     if (s && vec_last(&f->open).block->is_finally)
         flow_refuse(f, f->at, "hd_flow_except", HD_USAGE, "finally comes last");
+    else if (s && takes_all(vec_last(&f->open).block))
+        flow_refuse(f, f->at, "hd_flow_except", HD_USAGE,
+                    "the except above it takes every exception");
     if (s) open_block(f, s, clause);
 }
 void hd_flow_finally(hd_flow *f) {
@@ -557,7 +612,7 @@ void hd_flow_join(hd_flow *f, const char *into, const char *give) {
     if (!s) return;
     if (!s->each && s->blocks->first)
         flow_refuse(f, s->blocks->first->at, s->blocks->first->call, HD_USAGE,
-                    "between gather and the first branch stands nothing");
+                    "a step stands between hd_flow_gather and the first hd_flow_branch");
     if (!s->each && !s->blocks->next)
         flow_refuse(f, f->at, "hd_flow_join", HD_USAGE, "the gather above it has no branch");
     hd_value join = with(f, hd_object(), "kind", hd_string(f->pool, "BARRIER"));
@@ -577,12 +632,30 @@ void hd_flow_mode(hd_flow *f, const char *mode) {
     else flow_refuse(f, f->at, "hd_flow_mode", HD_USAGE, "the call before it is no hd_flow_join");
 }
 
+static hd_value params_of(hd_flow *f, const char *text) {
+    hd_value known = hd_array(), all = names_of(f, "hd_flow_function", text);
+    for (hd_iter it = hd_iter_of(all); hd_iter_next(&it);) {
+        const char *name = hd_value_as_text(it.value, NULL);
+        hd_value one = variable(f, "hd_flow_function", "parameter", name);
+        if (is_among(known, one))
+            flow_refuse(f, f->at, "hd_flow_function", HD_SYNTAX,
+                        "there is a parameter \"%s\" already", name);
+        known = checked(f, hd_array_append(f->pool, known, one));
+    }
+    return all;
+}
+
 void hd_flow_function(hd_flow *f, const char *name, const char *params) {
     if (f->open.count > 1) {
         const flow_step *s = vec_last(&f->open).step;
         flow_refuse(f, s->at, s->call, HD_USAGE, "the block is not ended");
     }
     (void)word(f, "hd_flow_function", "name", name);
-    begin_function(f, name, names_of(f, "hd_flow_function", params));
+    for (uint32_t i = 0; name && i < f->functions.count; i++)
+        if (!strcmp(f->functions.items[i]->name, name))
+            flow_refuse(f, f->at, "hd_flow_function", HD_SYNTAX, "there is a function %s already",
+                        name);
+    check_id_used(f);
+    begin_function(f, name, params_of(f, params));
     f->last = NULL;
 }

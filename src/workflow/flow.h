@@ -71,8 +71,9 @@ struct hd_flow {
     VEC(flow_open) open; /* the first is the function's body, with no step */
     VEC(hd_error) problems;
     const char *next_id; /* of hd_flow_id, for the next step; NULL: none */
-    const char *at;      /* of hd_flow_at */
-    flow_step *last;     /* that made a node of its own; NULL: none */
+    const char *next_id_at;
+    const char *at;  /* of hd_flow_at */
+    flow_step *last; /* that made a node of its own; NULL: none */
     bool nomem;
 };
 

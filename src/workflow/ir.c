@@ -307,6 +307,14 @@ static hd_status refuse_unknown(ir_reader *r, const plan_function *f, const plan
     return refuse_call(r, f, n, why);
 }
 
+static hd_status refuse_count(ir_reader *r, const plan_function *f, const plan_node *n) {
+    char why[200];
+    uint32_t takes = r->p->functions[n->callee].params;
+    snprintf(why, sizeof why, "%.100s takes %u argument%s, %u %s given", n->name, takes,
+             takes == 1 ? "" : "s", n->arg_count, n->arg_count == 1 ? "is" : "are");
+    return refuse_call(r, f, n, why);
+}
+
 static hd_status find_callees(ir_reader *r) {
     for (uint32_t i = 0; i < r->p->function_count; i++) {
         const plan_function *f = &r->p->functions[i];
@@ -317,8 +325,7 @@ static hd_status find_callees(ir_reader *r) {
             n->callee = plan_find_function(r->p, n->name);
             if (n->callee == PLAN_NONE) return refuse_unknown(r, f, n);
             if (n->callee == 0) return refuse_call(r, f, n, "the first function cannot be called");
-            if (r->p->functions[n->callee].params != n->arg_count)
-                return refuse_call(r, f, n, "as many arguments as the function has parameters");
+            if (r->p->functions[n->callee].params != n->arg_count) return refuse_count(r, f, n);
         }
     }
     return HD_OK;

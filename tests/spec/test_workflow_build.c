@@ -524,6 +524,66 @@ static void w_two_of_one_id(hd_flow *f) {
 }
 static void w_schema(hd_flow *f) { hd_flow_schema(f, hd_object()); }
 
+static void w_keep(hd_flow *f) { hd_flow_keep(f, -1, 0); }
+static void w_step_in_gather(hd_flow *f) {
+    hd_flow_gather(f);
+    hd_flow_do(f, "a = 1");
+    hd_flow_branch(f);
+    hd_flow_join(f, "x", "1");
+}
+static void w_input(hd_flow *f) { hd_flow_input(f, "a b", hd_null()); }
+static void w_input_keyword(hd_flow *f) { hd_flow_input(f, "class", hd_null()); }
+static void w_input_built_in(hd_flow *f) { hd_flow_input(f, "len", hd_null()); }
+static void w_input_path(hd_flow *f) { hd_flow_input(f, "a.b", hd_null()); }
+static void w_input_twice(hd_flow *f) {
+    hd_flow_input(f, "a", hd_null());
+    hd_flow_input(f, "a", hd_null());
+}
+static void w_function_twice(hd_flow *f) {
+    hd_flow_function(f, "g", NULL);
+    hd_flow_function(f, "g", NULL);
+}
+static void w_parameter_twice(hd_flow *f) { hd_flow_function(f, "g", "a, b, a"); }
+static void w_parameter(hd_flow *f) { hd_flow_function(f, "g", "len"); }
+static void w_except(hd_flow *f, const char *first) {
+    hd_flow_try(f);
+    hd_flow_do(f, "x = 1");
+    hd_flow_except(f, first, NULL);
+    hd_flow_except(f, "OSError", NULL);
+    hd_flow_end(f);
+}
+static void w_except_behind_all(hd_flow *f) { w_except(f, NULL); }
+static void w_except_behind_none(hd_flow *f) { w_except(f, ""); }
+static void w_except_as(hd_flow *f) {
+    hd_flow_try(f);
+    hd_flow_do(f, "x = 1");
+    hd_flow_except(f, NULL, "len");
+    hd_flow_end(f);
+}
+static void w_last_id(hd_flow *f) {
+    hd_flow_do(f, "x = 1");
+    hd_flow_id(f, "last");
+}
+static void w_two_ids(hd_flow *f) {
+    hd_flow_id(f, "a");
+    hd_flow_id(f, "b");
+    hd_flow_do(f, "x = 1");
+}
+static void w_id_of_function(hd_flow *f) {
+    hd_flow_id(f, "a");
+    hd_flow_function(f, "g", NULL);
+}
+static void w_cell(hd_flow *f) {
+    hd_flow_wait_for(f, "r", "'main/x'", "value > 1", "cell='main/y'", 2);
+}
+static void w_until(hd_flow *f) {
+    hd_flow_wait_for(f, "r", "'main/x'", "value > 1", "until='False'", 2);
+}
+static void w_value(hd_flow *f) { hd_flow_wait_for(f, "r", "'main/x'", "value > 1", "value=9", 2); }
+static void w_condition(hd_flow *f) {
+    hd_flow_wait_for(f, "r", "'main/x'", "any(v > limit for v in value)", "low=1", 2);
+}
+
 static void no_time(hd_flow *f) { hd_flow_keep(f, NAN, 0); }
 static void time_before(hd_flow *f) { hd_flow_keep(f, -1, 5); }
 static void no_timeout(hd_flow *f) {
@@ -577,6 +637,26 @@ static void what_is_wrong_is_said_with_call_and_line(void **state) {
         { w_no_way_back, "no way through its body comes back" },
         { w_gather, "the gather above it has no branch" },
         { w_schema, "there is no input yet" },
+        { w_keep, "hd_flow_keep: -1 is no number of seconds" },
+        { w_step_in_gather, "a step stands between hd_flow_gather and the first hd_flow_branch" },
+        { w_input, "hd_flow_input: line 1, column 3: 'b' is not expected here" },
+        { w_input_keyword, "hd_flow_input: line 1, column 1: expected an expression, not 'class'" },
+        { w_input_built_in, "'len' is built in and cannot be assigned" },
+        { w_input_path, "the name \"a.b\" is no name" },
+        { w_input_twice, "there is an input \"a\" already" },
+        { w_function_twice, "hd_flow_function: there is a function g already" },
+        { w_parameter_twice, "there is a parameter \"a\" already" },
+        { w_parameter, "'len' is built in" },
+        { w_except_behind_all, "the except above it takes every exception" },
+        { w_except_behind_none, "the except above it takes every exception" },
+        { w_except_as, "'len' is built in" },
+        { w_last_id, "hd_flow_id: no step stands behind it" },
+        { w_two_ids, "hd_flow_id: no step stands behind it" },
+        { w_id_of_function, "hd_flow_id: no step stands behind it" },
+        { w_cell, "the names of a condition cannot have \"cell\"" },
+        { w_until, "the names of a condition cannot have \"until\"" },
+        { w_value, "the names of a condition cannot have \"value\"" },
+        { w_condition, "the condition reads \"limit\", which is not among `names`" },
         { w_two_of_one_id, "hd_flow_do: there is another node \"a\"" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -593,6 +673,23 @@ static void what_is_wrong_is_said_with_call_and_line(void **state) {
         assert_false(hd_value_exists(ir));
         assert_non_null(strstr(error.message, "test_workflow_build.c:"));
     }
+}
+
+static void a_call_with_too_few_arguments_is_refused(void **state) {
+    hd_error error = { 0 };
+    hd_flow_call(flow, "x", "half", "1");
+    hd_flow_function(flow, "half", "a, b");
+    hd_flow_return(flow, "a");
+    assert_int_equal(hd_workflow_register(engine, built(), NULL, &error), HD_SYNTAX);
+    assert_non_null(strstr(error.message, "half takes 2 arguments, 1 is given"));
+}
+
+/* What a condition binds itself is no name that it lacks. */
+static void a_condition_may_have_names_of_its_own(void **state) {
+    hd_error error = { 0 };
+    hd_flow_wait_for(flow, "r", "'main/x'", "any(v > low for v in value) and (n := value) and n",
+                     "low=1", 2);
+    assert_int_equal(hd_workflow_register(engine, built(), NULL, &error), HD_OK);
 }
 
 /* Texts that a call cannot do without. */
@@ -748,6 +845,8 @@ int main(void) {
         TEST(a_step_that_fails_names_its_line),
         TEST(seconds_are_numbers_of_seconds),
         TEST(what_is_wrong_is_said_with_call_and_line),
+        TEST(a_call_with_too_few_arguments_is_refused),
+        TEST(a_condition_may_have_names_of_its_own),
         TEST(a_text_that_is_missing_or_no_text_is_a_problem),
         TEST(a_flow_without_a_name_is_a_problem),
         TEST(every_problem_is_kept),
