@@ -424,6 +424,7 @@ uint32_t hd_node_throttle(const hd_runtime *rt, hd_node handle) {
 /* ---- idle */
 
 hd_status hd_runtime_on_idle(hd_runtime *rt, hd_idle_fn fn, void *ctx) {
+    if (!fn) return runtime_fail(rt, HD_USAGE, "hd_runtime_on_idle: no function is given");
     scheduler *s = scheduler_of(rt);
     return s && vec_push(s->env, &s->idlers, ((idle_waiter){ fn, ctx })) ? HD_OK : HD_NOMEM;
 }

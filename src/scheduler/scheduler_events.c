@@ -157,8 +157,9 @@ hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]) {
     return HD_OK;
 }
 
-/* The lineage under which a transaction starts something. */
-static hd_status start_under(hd_tx *tx, lineage **out) {
+/* The lineage under which a transaction starts something. `given`: the caller has given a function. */
+static hd_status start_under(hd_tx *tx, bool given, lineage **out) {
+    if (!given) return runtime_fail(tx->rt, HD_USAGE, "no function is given");
     scheduler *s = with_events(tx->rt);
     hd_status status = s ? events_check_start(s, tx) : HD_NOMEM;
     if (status) return status;
@@ -168,13 +169,13 @@ static hd_status start_under(hd_tx *tx, lineage **out) {
 
 hd_status hd_tx_launch(hd_tx *tx, hd_stop_fn stop_fn, void *ctx) {
     lineage *l;
-    hd_status status = start_under(tx, &l);
+    hd_status status = start_under(tx, stop_fn != NULL, &l);
     return status ? status : cancel_group_add(&tx->rt->env, &l->stops, stop_fn, ctx);
 }
 
 hd_status hd_tx_after_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx) {
     lineage *l;
-    hd_status status = start_under(tx, &l);
+    hd_status status = start_under(tx, fn != NULL, &l);
     if (status) return status;
     return vec_push(&tx->rt->env, &l->afters, ((after_commit){ fn, ctx })) ? HD_OK : HD_NOMEM;
 }

@@ -415,8 +415,8 @@ void runtime_post(hd_runtime *rt, post *p) {
 }
 
 hd_status hd_runtime_post(hd_runtime *rt, void (*fn)(hd_runtime *rt, void *ctx), void *ctx) {
-    post *p = env_new(&rt->env, sizeof *p);
-    if (!p) return HD_NOMEM;
+    post *p = fn ? env_new(&rt->env, sizeof *p) : NULL;
+    if (!p) return fn ? HD_NOMEM : HD_USAGE;
     *p = (post){ .fn = fn, .ctx = ctx };
     runtime_post(rt, p);
     return HD_OK;
@@ -592,6 +592,7 @@ hd_status hd_runtime_listen(hd_runtime *rt, hd_listener_fn fn, void *ctx) {
 }
 
 hd_status hd_runtime_listen_except(hd_runtime *rt, hd_listener_fn fn, void *ctx, uint64_t group) {
+    if (!fn) return runtime_fail(rt, HD_USAGE, "a listener is a function");
     return vec_push(&rt->env, &rt->r.listeners, ((listener){ fn, ctx, group })) ? HD_OK : HD_NOMEM;
 }
 

@@ -552,7 +552,7 @@ hd_status hd_engine_open(hd_runtime *rt, const hd_engine_options *options, hd_en
     e->env = &rt->env;
     e->heap = rt->heap;
     e->threads = options->threads ? options->threads : 4;
-    e->observer = options->observer;
+    e->observer = options->observer || rt->options.read_only;
     e->keep_ms = options->keep_ms;
     e->keep_most = options->keep_most;
     e->value_max = options->value_max ? (size_t)options->value_max : VALUE_MAX_DEFAULT;

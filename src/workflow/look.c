@@ -50,11 +50,21 @@ static bool show(const hd_listing *entry, void *ctx) {
     return l->fn(&e, l->ctx) && (!l->f->limit || l->shown < l->f->limit);
 }
 
+static bool is_status(const char *word) {
+    static const char *const words[] = { "queued", "running",   "paused", "done",
+                                         "failed", "cancelled", "stalled" };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i], word)) return true;
+    return false;
+}
+
 hd_status hd_workflow_list(hd_engine *e, const hd_workflow_filter *filter, hd_workflow_list_fn fn,
                            void *ctx) {
     static const hd_workflow_filter all;
     looker l = { .e = e, .f = filter ? filter : &all, .fn = fn, .ctx = ctx };
     char kind[64], prefix[HD_INSTANCE_ID_SIZE + 32], after[HD_INSTANCE_ID_SIZE + 32];
+    if (l.f->status && !is_status(l.f->status))
+        return runtime_fail(e->rt, HD_USAGE, "no instance has the status \"%.60s\"", l.f->status);
     snprintf(kind, sizeof kind, KIND_PREFIX "%s", l.f->status ? l.f->status : "");
     snprintf(prefix, sizeof prefix, INSTANCE_PREFIX "%s%s", l.f->name ? l.f->name : "",
              l.f->name ? "/" : "");

@@ -57,6 +57,12 @@ static hd_status check_spans(const hd_schedule *s, hd_error *error) {
                           i == 0   ? "every_s"
                           : i == 1 ? "jitter_s"
                                    : "window_s");
+    if (s->every_s > 0 && s->every_s < 0.001)
+        return refuse(error, HD_USAGE, "%s is at least a millisecond (0.001)", "every_s");
+    if (s->until_ms && s->until_ms <= s->from_ms)
+        return refuse(error, HD_USAGE, "%s is after from_ms", "until_ms");
+    if (s->zone && *s->zone && !(s->cron && *s->cron))
+        return refuse(error, HD_USAGE, "%s belongs to cron fields", "zone");
     return HD_OK;
 }
 
@@ -77,10 +83,9 @@ static hd_status check_workflow(hd_engine *e, hd_pool *pool, const hd_schedule *
 static hd_status make(hd_engine *e, hd_pool *pool, const hd_schedule *s, hd_value *doc,
                       schedule_form *form, hd_error *error) {
     if (!schedule_name_is_good(s->name))
-        return refuse(
-            error, HD_USAGE,
-            "%s of a schedule: 1 to 60 bytes, without '/', '@', '#' and control characters",
-            "the name");
+        return refuse(error, HD_USAGE,
+                      "%s has 1 to 60 bytes of UTF-8, without '/', '@', '#' and control characters",
+                      "the name of a schedule");
     if (!start_priority_is_good(s->priority))
         return refuse(error, HD_USAGE, "%s is from -1000 to 1000", "a priority");
     hd_status status = check_spans(s, error);

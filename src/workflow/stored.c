@@ -48,6 +48,7 @@ void stored_fini(hd_engine *e) {
 }
 
 hd_status hd_workflow_stored(hd_engine *e, hd_workflow_stored_fn fn, void *ctx) {
+    if (!fn) return runtime_fail(e->rt, HD_USAGE, "hd_workflow_stored: no function is given");
     stored_waiter *w = env_new0(e->env, sizeof *w);
     if (!w) return HD_NOMEM;
     *w = (stored_waiter){ .local = e->rt->r.next_local - 1,

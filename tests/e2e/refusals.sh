@@ -89,6 +89,8 @@ check "a directory is no file" fails 5 "is a directory" get . main/a
 check "a place that does not exist is named" fails 2 "mkdir -p no/such/dir" set no/such/dir/x.db main/a 1
 check "an address of another kind is no file" fails 1 "no address of a store" set mysql://u:word@h/d main/a 1
 check "its password is not shown" holds sh -c '! grep -q word err'
+check "neither is one of SQLite" fails 1 "no address of a store" set 'file:x.db?mode=ro' main/a 1
+check "no file has its name" holds sh -c '! ls file:* 2>/dev/null'
 printf x >byte
 check "a file of one byte is no store" fails 5 "not a heddle file" set byte main/a 1
 check "it is untouched" holds sh -c '[ "$(cat byte)" = x ]'

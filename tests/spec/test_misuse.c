@@ -86,6 +86,29 @@ static void a_space_that_cannot_be_is_refused_everywhere(void **state) {
     close_world(&w);
 }
 
+/* ---- functions that are not given */
+
+static hd_status start_nothing(hd_tx *tx, void *ctx) {
+    assert_int_equal(hd_tx_after_commit(tx, NULL, NULL), HD_USAGE);
+    assert_int_equal(hd_tx_launch(tx, NULL, NULL), HD_USAGE);
+    return HD_OK;
+}
+
+static void a_call_without_its_function_is_refused(void **state) {
+    world w = open_world();
+    hd_engine *engine;
+    assert_int_equal(hd_engine_open(w.rt, NULL, &engine, NULL), HD_OK);
+    assert_int_equal(hd_workflow_then(engine, "w/1", NULL, NULL), HD_USAGE);
+    assert_int_equal(hd_workflow_stored(engine, NULL, NULL), HD_USAGE);
+    assert_int_equal(hd_runtime_post(w.rt, NULL, NULL), HD_USAGE);
+    assert_int_equal(hd_runtime_on_idle(w.rt, NULL, NULL), HD_USAGE);
+    assert_int_equal(hd_runtime_listen(w.rt, NULL, NULL), HD_USAGE);
+    assert_int_equal(hd_transact(w.rt, start_nothing, NULL), HD_OK);
+    assert_int_equal(hd_write_json(w.rt, w.b, "1"), HD_OK);
+    assert_int_equal(hd_runtime_sync(w.rt), HD_OK);
+    close_world(&w);
+}
+
 /* ---- listeners */
 
 static void write_when_told(const hd_notice *notice, void *ctx) {
@@ -500,6 +523,7 @@ static void what_is_listed_from_a_file_may_be_read_meanwhile(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_without_its_function_is_refused),
         cmocka_unit_test(a_space_that_cannot_be_is_refused_everywhere),
         cmocka_unit_test(a_listener_cannot_write_nor_pump_nor_close),
         cmocka_unit_test(who_is_told_of_a_verdict_cannot_wait_for_others),

@@ -54,6 +54,8 @@ static void instances_are_listed_by_status_name_and_time(void **state) {
     assert_listed(&(hd_workflow_filter){ .status = "done", .name = "wait" }, "");
     assert_listed(&(hd_workflow_filter){ .since_ms = now }, "wait/d=running ");
     assert_listed(&(hd_workflow_filter){ .until_ms = now, .name = "wait" }, "wait/a=running ");
+    hd_workflow_filter slip = { .status = "Done" };
+    assert_int_equal(hd_workflow_list(engine, &slip, NULL, NULL), HD_USAGE);
     assert_listed(&(hd_workflow_filter){ .limit = 2 }, "bad/c=failed good/b=done ");
     assert_listed(&(hd_workflow_filter){ .limit = 2, .after = "good/b" },
                   "wait/a=running wait/d=running ");

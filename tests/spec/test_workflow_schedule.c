@@ -443,6 +443,12 @@ static void what_cannot_be_is_refused(void **state) {
     assert_refused(&bad, HD_USAGE, "name");
     bad = s, bad.overlap = (hd_overlap)9;
     assert_refused(&bad, HD_USAGE, "overlap");
+    bad = s, bad.from_ms = 100, bad.until_ms = 50;
+    assert_refused(&bad, HD_USAGE, "until_ms is after from_ms");
+    bad = s, bad.cron = NULL, bad.every_s = 0.0005;
+    assert_refused(&bad, HD_USAGE, "at least a millisecond");
+    bad = s, bad.cron = NULL, bad.every_s = 5, bad.zone = "Mars/X";
+    assert_refused(&bad, HD_USAGE, "zone belongs to cron");
 }
 
 /* The workflow was changed under a schedule: that is told, and the schedule goes on. */
