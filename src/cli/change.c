@@ -22,7 +22,6 @@ static int require_equal(store *s, hd_tx *tx) {
     return status ? store_fail(s, status, "--if") : CLI_OK;
 }
 
-/* In memory the change is not committed: the attempt only tells what is wrong with it. */
 static int attempt(cli *c, store_mode mode, bool conditional, change_fn fn) {
     store s;
     hd_tx *tx = NULL;
@@ -33,20 +32,13 @@ static int attempt(cli *c, store_mode mode, bool conditional, change_fn fn) {
     }
     if (!failed && conditional) failed = require_equal(&s, tx);
     if (!failed) failed = fn(&s, tx);
-    if (failed || mode == STORE_NOWHERE) hd_tx_abort(tx);
+    if (failed) hd_tx_abort(tx);
     else failed = store_commit(&s, tx, c->operands[1]);
     return store_close(&s, failed);
 }
 
-/* Whether an operand is "-". Stdin can be read once, so such a change cannot be tried before. */
-static bool reads_stdin(const cli *c) {
-    for (size_t i = 1; i < c->operand_count; i++)
-        if (strcmp(c->operands[i], "-") == 0) return true;
-    return false;
-}
-
 int change_run(cli *c, store_mode mode, bool conditional, change_fn fn) {
-    bool makes_file = mode == STORE_CREATE && access(c->operands[0], F_OK) && !reads_stdin(c);
+    bool makes_file = mode == STORE_CREATE && access(c->operands[0], F_OK);
     int failed = makes_file ? attempt(c, STORE_NOWHERE, conditional, fn) : CLI_OK;
     return failed ? failed : attempt(c, mode, conditional, fn);
 }

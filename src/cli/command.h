@@ -50,7 +50,9 @@ typedef struct cli {
     bool progress;                       /* stderr is a terminal: progress is shown there */
     bool wide;                           /* --wide: names do not fold lines */
     bool json;                           /* --json: results and errors are for machines */
-    char address[CLI_ADDRESS];           /* of a store on a server, as it is shown */
+    char *input; /* stdin, once it was read; owned. NULL: it was not, and input_length is nothing */
+    size_t input_length;
+    char address[CLI_ADDRESS]; /* of a store on a server, as it is shown */
 } cli;
 
 /* Options that every command takes: --json, --color, --help. */

@@ -178,7 +178,11 @@ static int checkpoint(store *s) {
     hd_error error = { 0 };
     hd_status status = hd_store_checkpoint(s->rt, &error);
     if (!status) return CLI_OK;
-    return cli_fail(s->c, exit_of(status), NULL, "%s",
+    const char *hint = is_address(s->c->operands[0])
+                           ? "The log has commits that are not in the documents yet: export as a\n"
+                             "  user who may write, or when the programs have closed the store."
+                           : NULL;
+    return cli_fail(s->c, exit_of(status), hint, "%s",
                     *error.message ? error.message : hd_status_text(status));
 }
 

@@ -32,6 +32,7 @@ typedef struct importing {
     hd_tx *tx;                      /* NULL between batches */
     size_t lines, bytes;            /* in this batch */
     size_t batches;                 /* of this runtime */
+    bool made;                      /* the runtime is that of the store */
     uint64_t line;                  /* number of the present one, for messages */
     uint64_t first_line, last_line; /* of this batch */
     uint64_t documents;             /* committed or about to be */
@@ -79,8 +80,10 @@ static identity identity_of(hd_value line) {
                        hd_value_as_text(hd_value_at(line, "instance"), "") };
 }
 
-/* A runtime keeps in memory the documents that it wrote: after some batches a new one is opened. */
+/* A runtime keeps in memory the documents that it wrote: after some batches a new one is opened. The first line is read
+ * by a runtime without a file, so that input of another form leaves no new file behind. */
 static bool needs_another_runtime(const importing *m, const identity *who) {
+    if (!m->made) return true;
     if (m->who.scope != who->scope || strcmp(m->who.instance, who->instance)) return true;
     return !m->tx && m->batches >= REOPEN_BATCHES;
 }
@@ -100,6 +103,7 @@ static int reopen(importing *m, const identity *who) {
     m->instance = instance;
     m->who = (identity){ scope, instance };
     m->batches = 0;
+    m->made = true;
     return store_open_as(m->c, &m->s, m->c->operands[0], STORE_CREATE,
                          scope == HD_SCOPE_USER ? instance : NULL,
                          scope == HD_SCOPE_SESSION ? instance : NULL);
@@ -151,6 +155,9 @@ static int check_line(importing *m, hd_value line) {
     }
     if (hd_value_exists(meta) && hd_value_kind(meta) != HD_KIND_OBJECT)
         return bad_line(m, "\"meta\" must be an object");
+    if (!hd_value_exists(hd_value_at(line, "space")) || !hd_value_exists(hd_value_at(line, "id")) ||
+        !hd_value_exists(hd_value_at(line, "value")))
+        return bad_line(m, "\"space\", \"id\" or \"value\" is missing");
     return CLI_OK;
 }
 
@@ -164,11 +171,9 @@ static hd_status set_properties(importing *m, hd_cell document, hd_value line) {
 }
 
 static int import_value(importing *m, hd_value line, hd_scope scope) {
-    const char *space = hd_value_as_text(hd_value_at(line, "space"), NULL);
-    const char *id = hd_value_as_text(hd_value_at(line, "id"), NULL);
+    const char *space = hd_value_as_text(hd_value_at(line, "space"), "");
+    const char *id = hd_value_as_text(hd_value_at(line, "id"), "");
     hd_value value = hd_value_at(line, "value");
-    if (!space || !id || !hd_value_exists(value))
-        return bad_line(m, "\"space\", \"id\" or \"value\" is missing");
     hd_cell document = hd_cell_of(m->s.rt, space, scope, id, NULL);
     if (!document.id) return bad_line(m, hd_runtime_error(m->s.rt)->message);
     hd_status status = option_given(m->c, "new") ? hd_tx_require_absent(m->tx, document) : HD_OK;
@@ -253,8 +258,10 @@ static int run(cli *c) {
         return cli_fail(c, CLI_NOT_FOUND, NULL, "%s cannot be read: %s", c->operands[1],
                         strerror(errno));
     m.size = input_size(m.from);
-    int failed = store_open(c, &m.s, c->operands[0], STORE_CREATE);
+    identity all = m.who;
+    int failed = store_open(c, &m.s, c->operands[0], STORE_NOWHERE);
     if (!failed) failed = import_lines(&m);
+    if (!failed && !m.made) failed = reopen(&m, &all); /* there was no line */
     if (m.tx) hd_tx_abort(m.tx);
     failed = store_close(&m.s, failed);
     progress(c, "%s", "");

@@ -216,7 +216,7 @@ static void print_text(const stats *st, const char *file) {
            st->sizes.tombstones);
     printf("  %-16s %10" PRIu64 "   of which is known what they have read\n", "nodes",
            st->sizes.memos);
-    printf("  %-16s %10" PRIu64 "   of which %" PRIu64 " hold back pruning\n", "open sessions",
+    printf("  %-16s %10" PRIu64 "   pruning waits for %" PRIu64 "\n", "open sessions",
            st->sizes.sessions > st->sizes.readers ? st->sizes.sessions : st->sizes.readers,
            st->sizes.readers);
     print_spaces(st);

@@ -385,7 +385,7 @@ static int run(cli *c) {
     if (!failed) failed = option_number(c, "after", &q.after);
     if (!failed) failed = check_names(c, q.space);
     if (!failed) failed = log_print(c, &q, &printed);
-    if (!failed && !printed) failed = explain_nothing(c, &q);
+    if (!failed && !printed && q.limit) failed = explain_nothing(c, &q);
     free(name);
     return failed;
 }

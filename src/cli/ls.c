@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND_WIDTH = 12 };
+enum { KIND_WIDTH = 17 }; /* "workflow.schedule" */
 
 static void print_record(const hd_listing *entry) {
     record r = record_to(stdout);
@@ -43,8 +43,17 @@ static void print_long(const cli *c, const hd_listing *entry) {
 }
 
 /* Documents that the library keeps for itself, by what their ids begin with. */
-static const char *const machinery[] = { "event/",  "receipt/",  "receipt-",
-                                         "outbox/", "workflow-", NULL };
+static const char *const machinery[] = { "event/",    "receipt/", "receipt-", "outbox/",
+                                         "workflow-", "lease/",   NULL };
+
+/* What folds and groups keep beside their results: "piece/name.rows/0", "piece/name.tree". */
+static bool is_of_fold(const hd_listing *entry) {
+    static const char *const ends[] = { ".rows", ".tree" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && !*entry->kind; i++)
+        for (const char *at = entry->id; (at = strstr(at, ends[i])) != NULL; at++)
+            if (!at[strlen(ends[i])] || at[strlen(ends[i])] == '/') return true;
+    return false;
+}
 
 /* Asked for by its prefix or kind, such a document is shown. */
 static bool is_hidden(const cli *c, const hd_listing *entry) {
@@ -52,7 +61,7 @@ static bool is_hidden(const cli *c, const hd_listing *entry) {
     if (option_given(c, "all") || option_given(c, "kind") || (asked && asked[1])) return false;
     for (const char *const *m = machinery; *m; m++)
         if (strncmp(entry->id, *m, strlen(*m)) == 0) return true;
-    return false;
+    return is_of_fold(entry);
 }
 
 typedef struct listing {
@@ -112,13 +121,26 @@ static int list_space(store *s, char *name) {
                               id_after(s->c, name), print_document, &w);
     if (status) return store_fail(s, status, name);
     if (w.hidden && s->c->progress)
-        cli_warn(s->c, "%" PRIu64 " documents of events and workflows are not shown: --all",
+        cli_warn(s->c,
+                 "%" PRIu64 " documents that the library keeps for itself are not shown: --all",
                  w.hidden);
     return interrupted() ? interrupted_status() : CLI_OK;
 }
 
+/* They choose documents. */
+static int refuse_option_of_space(cli *c) {
+    static const char *const names[] = { "after", "all", "kind", "limit", "long" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (option_given(c, names[i]))
+            return cli_fail(c, CLI_USAGE, NULL, "--%s is about the documents of a space: name one",
+                            names[i]);
+    return CLI_OK;
+}
+
 static int run(cli *c) {
     store s;
+    int refused = c->operand_count == 1 ? refuse_option_of_space(c) : CLI_OK;
+    if (refused) return refused;
     int failed = store_open(c, &s, c->operands[0], STORE_READ);
     if (!failed && c->operand_count == 1) {
         hd_status status = hd_runtime_spaces(s.rt, print_space, c);
@@ -141,7 +163,8 @@ const command command_ls = {
     .summary = "list spaces, or the documents of a space",
     .text = "Without a space: the names of the spaces. With one: its documents in order of their "
             "ids, all or those whose id begins with PREFIX. Documents that the library keeps for "
-            "itself (events, receipts, the outbox, workflows that were registered) are shown if "
+            "itself (events, receipts, the outbox, leases, workflows that were registered, the "
+            "rows and trees of folds and groups) are shown if "
             "PREFIX or --kind asks for them, or with --all.",
     .options =
         (const cli_option[]){

@@ -201,6 +201,9 @@ int exit_of(hd_status status) {
 static void print_mark(const cli *c, const char *text, size_t offset) {
     size_t length = strlen(text);
     if (offset > length) offset = length;
+    while (offset && !text[offset] && text[offset - 1] == '\n')
+        offset--; /* the text ends too soon */
+    if (!*text) return;
     size_t start = offset, end = offset;
     while (start && text[start - 1] != '\n' && offset - start < 50) start--;
     while (start < offset && continues(text[start])) start++;

@@ -37,13 +37,18 @@ static int unknown_command(cli *c, const char *words, const char *group, const c
 }
 
 static int group_alone(cli *c, const char *group) {
-    char hint[256] = "";
-    size_t length = 0;
+    char hint[512] = "";
+    size_t length = 0, line = 0; /* where the last line begins */
     for (const command *const *at = commands; *at; at++) {
         const char *word = command_in_group(*at, group);
-        if (word && length < sizeof hint)
-            length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s",
-                                       length ? ", " : "Say which: ", word);
+        if (!word || length >= sizeof hint) continue;
+        bool full = length - line + strlen(word) > 74;
+        if (full) line = length;
+        length += (size_t)snprintf(hint + length, sizeof hint - length, "%s%s",
+                                   !length ? "Say which: "
+                                   : full  ? ",\n  "
+                                           : ", ",
+                                   word);
     }
     return cli_fail(c, CLI_USAGE, hint, "\"heddle %s\" is a group of commands", group);
 }
@@ -305,4 +310,7 @@ int parse(cli *c, int count, char **words) {
     return failed;
 }
 
-void parse_fini(cli *c) { free(c->operands); }
+void parse_fini(cli *c) {
+    free(c->operands);
+    free(c->input);
+}

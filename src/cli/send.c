@@ -18,6 +18,7 @@
 typedef struct sending {
     store s;
     hd_cell stream;
+    hd_send_options options;
     char id[HD_EVENT_ID_SIZE];
     bool stored, handled; /* handled: before it was sent */
     hd_status verdict;
@@ -35,24 +36,30 @@ static int read_times(sending *w, hd_send_options *options) {
     int failed = option_time(w->s.c, "after", &options->after_ms);
     if (!failed) failed = option_time(w->s.c, "every", &options->every_ms);
     if (failed) return failed;
+    if (option_given(w->s.c, "every") && !options->every_ms)
+        return cli_fail(w->s.c, CLI_USAGE, NULL, "--every: the time between two events is not 0");
     if (options->after_ms / 1000 > UINT32_MAX || options->every_ms / 1000 > UINT32_MAX)
         return cli_fail(w->s.c, CLI_USAGE, NULL, "--after and --every take at most %u seconds",
                         UINT32_MAX);
     return CLI_OK;
 }
 
+static int read_options(sending *w) {
+    cli *c = w->s.c;
+    const char *id = option_text(c, "id");
+    if (id && !*id) return cli_fail(c, CLI_USAGE, NULL, "--id: the id of an event is not empty");
+    w->options = (hd_send_options){
+        .id = id, .lasting = option_given(c, "lasting"), .done = note_stored, .ctx = w
+    };
+    return read_times(w, &w->options);
+}
+
 static int post(sending *w, hd_value payload) {
     store *s = &w->s;
-    const char *id = option_text(s->c, "id"), *name = s->c->operands[1];
-    if (id && !*id) return cli_fail(s->c, CLI_USAGE, NULL, "--id: the id of an event is not empty");
+    const char *name = s->c->operands[1];
     const hd_env *env = hd_runtime_env(s->rt);
-    hd_send_options options = {
-        .id = id, .lasting = option_given(s->c, "lasting"), .done = note_stored, .ctx = w
-    };
-    int failed = read_times(w, &options);
-    if (failed) return failed;
     w->since_ms = (int64_t)env->wall_ms(env->ctx);
-    hd_status status = hd_event_post(s->rt, w->stream, payload, &options, w->id);
+    hd_status status = hd_event_post(s->rt, w->stream, payload, &w->options, w->id);
     if (!status) status = hd_runtime_sync(s->rt);
     if (!status && w->stored) status = w->verdict;
     w->handled = status == HD_EXISTS;
@@ -163,17 +170,9 @@ static int prepare(cli *c, sending *w, store_mode mode, uint64_t *end, hd_value 
     *w = (sending){ 0 };
     int failed = store_open(c, &w->s, c->operands[0], mode);
     if (!failed) failed = wait_end(w, end);
+    if (!failed) failed = read_options(w);
     if (!failed) failed = store_cell(&w->s, c->operands[1], &w->stream);
     return failed ? failed : store_json(&w->s, "the payload", c->operands[2], payload);
-}
-
-/* As in change.c: a command with a mistake must not leave a new file behind. */
-static int rehearse(cli *c) {
-    sending w;
-    hd_value payload;
-    uint64_t end;
-    if (access(c->operands[0], F_OK) == 0 || strcmp(c->operands[2], "-") == 0) return CLI_OK;
-    return store_close(&w.s, prepare(c, &w, STORE_NOWHERE, &end, &payload));
 }
 
 /* A stream that a running program does not handle is often a slip. Nothing is sent with --wait, which would
@@ -195,14 +194,25 @@ static int check_stream(sending *w) {
     return CLI_OK;
 }
 
+/* As in change.c: a command with a mistake must not leave a new file behind. */
+static int rehearse(cli *c) {
+    sending w;
+    hd_value payload;
+    uint64_t end;
+    int failed = prepare(c, &w, STORE_NOWHERE, &end, &payload);
+    if (!failed) failed = check_stream(&w);
+    return store_close(&w.s, failed);
+}
+
 static int run(cli *c) {
     sending w;
     hd_value payload;
     uint64_t end;
-    int failed = rehearse(c);
+    bool makes_file = access(c->operands[0], F_OK) != 0;
+    int failed = makes_file ? rehearse(c) : CLI_OK;
     if (failed) return failed;
     failed = prepare(c, &w, STORE_CREATE, &end, &payload);
-    if (!failed) failed = check_stream(&w);
+    if (!failed && !makes_file) failed = check_stream(&w);
     if (!failed) failed = post(&w, payload);
     if (!failed) failed = option_given(c, "wait") ? print_outcome(&w, end) : print_id(&w);
     return store_close(&w.s, failed);

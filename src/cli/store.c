@@ -108,8 +108,12 @@ static void note_user(void *ctx, size_t index, const cli_option *option) {
 
 int store_open(cli *c, store *s, const char *file, store_mode mode) {
     size_t at = SIZE_MAX;
+    *s = (store){ .c = c, .file = file };
     command_options(c->command, note_user, &at);
-    return store_open_as(c, s, file, mode, at == SIZE_MAX ? NULL : c->values[at], NULL);
+    const char *user = at == SIZE_MAX ? NULL : c->values[at];
+    if (user && !*user)
+        return cli_fail(c, CLI_USAGE, NULL, "--user: the name of a user is not empty");
+    return store_open_as(c, s, file, mode, user, NULL);
 }
 
 int store_close(store *s, int status) {
@@ -178,7 +182,7 @@ int store_space(store *s, const char *space) {
 }
 
 /* All of stdin, with a NUL; NULL when it cannot be read. Free it. */
-static char *read_stdin(size_t *length) {
+static char *read_all(size_t *length) {
     char *text = NULL;
     size_t capacity = 0;
     *length = 0;
@@ -197,6 +201,13 @@ static char *read_stdin(size_t *length) {
     }
     free(text);
     return NULL;
+}
+
+/* It is kept: a command that is tried on a store in memory first reads it twice. */
+static const char *read_stdin(cli *c, size_t *length) {
+    if (!c->input) c->input = read_all(&c->input_length);
+    *length = c->input_length;
+    return c->input;
 }
 
 static const char *json_hint(const char *text, char *out, size_t size) {
@@ -224,23 +235,18 @@ static int no_stdin(store *s) {
 int store_json(store *s, const char *what, const char *text, hd_value *out) {
     if (strcmp(text, "-")) return store_parse(s, what, 0, text, strlen(text), out);
     size_t length;
-    char *read = read_stdin(&length);
-    if (!read) return no_stdin(s);
-    int status = store_parse(s, "stdin", 0, read, length, out);
-    free(read);
-    return status;
+    const char *read = read_stdin(s->c, &length);
+    return read ? store_parse(s, "stdin", 0, read, length, out) : no_stdin(s);
 }
 
 int store_text(store *s, const char *what, const char *text, hd_value *out) {
     size_t length = strlen(text);
-    char *read = NULL;
     if (strcmp(text, "-") == 0) {
-        text = read = read_stdin(&length);
-        if (!read) return no_stdin(s);
+        text = read_stdin(s->c, &length);
+        if (!text) return no_stdin(s);
         if (length && text[length - 1] == '\n') length--;
     }
     *out = hd_string_n(s->pool, text, length);
-    free(read);
     return hd_value_status(*out) ? store_fail(s, hd_value_status(*out), what) : CLI_OK;
 }
 

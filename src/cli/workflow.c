@@ -23,7 +23,8 @@ int flow_open(cli *c, flow *f, store_mode mode) {
     const char *space = option_text(c, "space");
     *f = (flow){ .space = space ? space : "main" };
     bool is_file = !is_address(c->operands[0]);
-    if (mode != STORE_CREATE && is_file && access(c->operands[0], F_OK) && errno == ENOENT)
+    if (mode != STORE_CREATE && mode != STORE_NOWHERE && is_file && access(c->operands[0], F_OK) &&
+        errno == ENOENT)
         return cli_fail(c, CLI_NOT_FOUND, "\"heddle workflow register\" makes one.",
                         "there is no file %s", c->operands[0]);
     return store_open(c, &f->s, c->operands[0], mode);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The whole file with a NUL; NULL: it could not be read, and errno says why. Free it. */
 static char *read_file(const char *file, size_t *length) {
@@ -54,7 +55,20 @@ static int refused(flow *f, const char *file, hd_status status, const hd_error *
                     "%s: %s", file, words);
 }
 
-static int register_file(flow *f, const char *file) {
+static void tell(const flow *f, hd_value ir, const char *version) {
+    if (!f->s.c->json) {
+        printf("registered %s, version %s\n", flow_text(ir, "name"), version);
+        return;
+    }
+    record r = record_to(stdout);
+    record_open(&r, NULL, '{');
+    record_text(&r, "name", flow_text(ir, "name"));
+    record_text(&r, "version", version);
+    record_close(&r, '}');
+    record_end(&r);
+}
+
+static int register_file(flow *f, const char *file, bool silent) {
     hd_value ir;
     char version[HD_ID_SIZE];
     hd_error error = { 0 };
@@ -63,26 +77,23 @@ static int register_file(flow *f, const char *file) {
     hd_status status = hd_workflow_register(f->engine, ir, version, &error);
     if (status) return refused(f, file, status, &error);
     failed = flow_sync(f, file);
-    if (failed) return failed;
-    if (f->s.c->json) {
-        record r = record_to(stdout);
-        record_open(&r, NULL, '{');
-        record_text(&r, "name", flow_text(ir, "name"));
-        record_text(&r, "version", version);
-        record_close(&r, '}');
-        record_end(&r);
-    } else {
-        printf("registered %s, version %s\n", flow_text(ir, "name"), version);
-    }
-    return CLI_OK;
+    if (!failed && !silent) tell(f, ir, version);
+    return failed;
 }
 
-static int run(cli *c) {
+static int register_all(cli *c, store_mode mode) {
     flow f;
-    int failed = flow_open_engine(c, &f, STORE_CREATE);
+    int failed = flow_open_engine(c, &f, mode);
     for (size_t i = 1; i < c->operand_count && !failed; i++)
-        failed = register_file(&f, c->operands[i]);
+        failed = register_file(&f, c->operands[i], mode == STORE_NOWHERE);
     return flow_close(&f, failed);
+}
+
+/* As in change.c: a command with a mistake must not leave a new file behind. */
+static int run(cli *c) {
+    bool makes_file = access(c->operands[0], F_OK) != 0;
+    int failed = makes_file ? register_all(c, STORE_NOWHERE) : CLI_OK;
+    return failed ? failed : register_all(c, STORE_CREATE);
 }
 
 const command command_workflow_register = {

@@ -49,9 +49,10 @@ static hd_status refuse(const cron_reader *r, const char *format, ...) {
 }
 
 static hd_status bad_value(const cron_reader *r) {
-    return refuse(r, "cron, column %d: a %s is a number from %d to %d%s%s",
-                  (int)(r->at - r->text) + 1, r->f->what, r->f->least, r->f->most,
-                  r->f->names ? ", or a name like " : "", r->f->names ? r->f->names[1] : "");
+    return refuse(r, "cron, column %d: %s %s is a number from %d to %d%s%s",
+                  (int)(r->at - r->text) + 1, *r->f->what == 'h' ? "an" : "a", r->f->what,
+                  r->f->least, r->f->most, r->f->names ? ", or a name like " : "",
+                  r->f->names ? r->f->names[1] : "");
 }
 
 static hd_status read_value(cron_reader *r, int *out) {

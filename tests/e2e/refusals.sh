@@ -89,8 +89,21 @@ check "a directory is no file" fails 5 "is a directory" get . main/a
 check "a place that does not exist is named" fails 2 "mkdir -p no/such/dir" set no/such/dir/x.db main/a 1
 check "an address of another kind is no file" fails 1 "no address of a store" set mysql://u:word@h/d main/a 1
 check "its password is not shown" holds sh -c '! grep -q word err'
-check "neither is one of SQLite" fails 1 "no address of a store" set 'file:x.db?mode=ro' main/a 1
-check "no file has its name" holds sh -c '! ls file:* 2>/dev/null'
+
+# A command with a mistake leaves no new store behind.
+printf '{"a":' >bad.json
+check "a file of IR that is missing" fails 2 "No such file" workflow register none.db none.json
+check "IR that is no JSON" fails 4 "a value is expected" workflow register none.db bad.json
+check "a condition that cannot hold" fails 3 "not the one given" set none.db main/a 1 --if 5
+check "an empty id" fails 1 "not empty" send none.db main/s 1 --id ''
+check "a period of nothing" fails 1 "is not 0" send none.db main/s 1 --every 0
+check "a user without a name" fails 1 "not empty" set none.db main/a 1 --user ''
+no_input() { "$heddle" set none.db main/a - </dev/null 2>err; [ $? = 4 ] && grep -q "a value is expected" err; }
+check "an input that is empty" holds no_input
+bad_lines() { echo '{"id":"x"}' | "$heddle" db import none.db 2>err; [ $? = 4 ] && grep -q "line 1" err; }
+check "lines that are none" holds bad_lines
+check "none of them has made a store" holds sh -c '! ls none.db* 2>/dev/null'
+check "options about documents need a space" fails 1 "name one" ls shut.db --limit x
 printf x >byte
 check "a file of one byte is no store" fails 5 "not a heddle file" set byte main/a 1
 check "it is untouched" holds sh -c '[ "$(cat byte)" = x ]'

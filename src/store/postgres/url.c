@@ -28,8 +28,6 @@ static bool has_password(const char *name) {
 
 bool url_is_misspelt(const char *name) {
     if (url_is_one(name)) return false;
-    if (!strncmp(name, "file:", 5))
-        return true; /* SQLite's form, with parameters: it would be a name */
     bool postgres = strncasecmp(name, "postgres", strlen("postgres")) == 0;
     const char *colon = postgres ? strchr(name, ':') : NULL;
     return strstr(name, "://") || (colon && strpbrk(colon, "/@")) || has_password(name);
