@@ -8,6 +8,9 @@
  *   materialiser   a computation that may write anywhere inside the cells that it names as its envelopes
  *                  (hd_node_spec.envelopes); always live, runs when there is nothing else to do.
  *
+ * A node is *clean* when it is not invalid, and *dormant* when it is not live. Two writers *echo* when each overwrites
+ * what the other has written into the same cell, so that both are invalid again and again.
+ *
  *     static hd_status add_up(hd_tx *tx, void *ctx) {
  *         const struct cart *cart = ctx;
  *         double sum = 0;
@@ -88,9 +91,9 @@ typedef struct hd_node_spec {
      * running now, and with `effect` turns it into an effect. The other members are ignored. */
     hd_node again;
     hd_node parent; /* default: the node that is running now */
-    /* Commits of this change group (hd_tx_set_group) do not invalidate the node; 0: no group. Exception, for its own
-     * commits too: a commit that adds or removes a link on the path of a cell that the node reads, because the node
-     * then reads another place. */
+    /* Commits of this change group (hd_tx_set_group) do not invalidate the node; 0: no group. But a commit that adds or
+     * removes a link on the path of a cell that the node reads always does, because the node then reads another place:
+     * also a commit of the group, and one of the node itself. */
     uint64_t group;
     uint32_t debounce_ms, throttle_ms; /* see "Time gates" */
     bool no_auto_debounce;             /* as hd_node_set_auto_debounce(..., false) */
@@ -227,7 +230,8 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
 /* ---- Idle -------------------------------------------------------------------------------- */
 
 /* What the waiting calls wait for. Settle waits until the runtime is idle. Close first ends events that were not begun
- * (their senders are told HD_CLOSED), then does what sync does, then ends everything else. "lab" is hd_lab_idle.
+ * (their senders are told HD_CLOSED), then does what sync does, then ends everything else. "begun": only events whose
+ * handler has begun. "lab" is hd_lab_idle.
  *
  *                                                            idle, settle   sync   close   lab
  *   nodes that can run now                                       yes        yes    yes     yes

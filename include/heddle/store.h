@@ -131,9 +131,10 @@ HD_API const hd_error *hd_runtime_error(const hd_runtime *rt);
  * was open. After that the runtime reads and writes nothing, a commit returns HD_NOT_FOUND, and the runtime can only be
  * closed. */
 HD_API hd_status hd_runtime_pump(hd_runtime *rt);
-/* After this call the next pump sees what other processes had stored in the file before the call. Without the call a
- * runtime may wait half a millisecond after a verdict before it looks for commits of others. While commits of the
- * runtime itself are outstanding a pump does not look: their verdicts bring what others have stored. */
+/* After this call the next pump sees what other processes had stored in the file before the call. For a program that
+ * has heard of a commit by other means (a message, the end of a process) and reads it now: without the call it may read
+ * what was there half a millisecond before. While commits of the runtime itself are outstanding a pump does not look:
+ * their verdicts bring what others have stored. */
 HD_API void hd_runtime_look(hd_runtime *rt);
 /* When to call pump next even if the descriptor does not become readable: nanoseconds of the env's monotonic
  * clock; 0: now; UINT64_MAX: never. */
@@ -209,8 +210,8 @@ HD_API hd_status hd_tx_begin_read(hd_runtime *rt, hd_tx **out);
  * with the cell, and the next sync or close returns it. The transaction is gone afterwards, whatever the result. If one
  * of its reads, writes or preconditions has failed (HD_CYCLE, HD_PENDING, HD_KIND, ...), nothing is committed, the
  * status of the first of them is returned, and `fn` is not called; hd_tx_patch is the exception. A commit that changes
- * nothing is not sent to the store, unless it read what a commit of this runtime wrote that has no verdict yet; `fn` is
- * then called with HD_OK in the next pump. */
+ * nothing is not sent to the store, and `fn` is called with HD_OK in the next pump. But if it read what an earlier
+ * commit of this runtime wrote, and that commit has no verdict yet, it is sent, and `fn` is told the store's answer. */
 HD_API hd_status hd_tx_commit(hd_tx *tx, hd_verdict_fn fn, void *ctx);
 /* Ends the transaction without committing it. */
 HD_API void hd_tx_abort(hd_tx *tx);
@@ -257,7 +258,7 @@ HD_API hd_value hd_tx_follow(hd_tx *tx, hd_cell from, hd_value link);
 enum {
     HD_READ_NO_DEPENDENCY = 1, /* the node does not run again when it changes */
     HD_READ_NO_CLAIM = 2,      /* the commit is not refused when it has changed meanwhile */
-    HD_READ_NO_TAINT = 4,      /* reserved for labels on values; no effect */
+    HD_READ_NO_TAINT = 4,      /* reserved; no effect */
     HD_READ_SHAPE = 8,         /* as hd_tx_get_shape */
     HD_READ_RAW = 16           /* links are returned as values, not followed */
 };
@@ -266,14 +267,18 @@ HD_API hd_value hd_tx_read(hd_tx *tx, hd_cell cell, unsigned flags);
 /* Writes. Later reads of this transaction see them at once. HD_KIND and HD_RANGE as for hd_value_set; a
  * failed value is refused with its status. A write that fails, also with HD_SYNTAX or HD_USAGE, fails the transaction:
  * later writes and the commit return its status, and hd_runtime_error tells of it again, so a function that does not
- * look at the status commits nothing. To try a write, use hd_tx_patch. What made a write fail with HD_KIND or HD_RANGE
- * counts as read.
+ * look at the status commits nothing. To try a write, use hd_tx_patch. The place where a write failed with HD_KIND or
+ * HD_RANGE becomes a dependency.
  *
  * A link on the cell's path is followed (and is a claim like any read); a link at its end is replaced. A write that
  * changes nothing is not sent to the store but becomes a claim: if the commit changes something else, the store refuses
- * it when the cell holds another value by then. Any other write claims nothing of what it replaces. If by then another
- * writer has put something on its path that it does not fit (a link, a number), the commit is accepted without this
- * one write; a transaction that must not lose it reads the cell first. */
+ * it when the cell holds another value by then. Any other write claims nothing of what it replaces. With 5 in `a`:
+ *
+ *     hd_tx_set_int(tx, a, 5); hd_tx_set_int(tx, b, 1);    // refused if another writer puts 6 into `a` meanwhile
+ *     hd_tx_set_int(tx, a, 7); hd_tx_set_int(tx, b, 1);    // accepted: 7 replaces whatever is there
+ *
+ * If another writer has meanwhile put something on the path of a write that the write does not fit (a link, a number),
+ * the commit is accepted without this one write; a transaction that must not lose it reads the cell first. */
 HD_API HD_INLINE_ hd_status hd_tx_set(hd_tx *tx, hd_cell cell, hd_value v);
 HD_API hd_status hd_tx_set_json(hd_tx *tx, hd_cell cell, const char *json);
 HD_API HD_INLINE_ hd_status hd_tx_set_double(hd_tx *tx, hd_cell cell, double d);

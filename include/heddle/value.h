@@ -259,8 +259,8 @@ typedef struct hd_step {
 } hd_step;
 
 /* Reports each minimal place where two values differ, in path order: a key added or removed, a
- * scalar or kind changed; an array whose length changed at its own path, and then each index that
- * both have. `before` or `after` is absent where the place does not exist. Return false to stop. */
+ * scalar or kind changed. An array whose length changed is reported as a whole, then each index that both have and that
+ * differs. `before` or `after` is absent where the place does not exist. Return false to stop. */
 typedef bool (*hd_diff_fn)(const hd_step *path, size_t depth, hd_value before, hd_value after,
                            void *ctx);
 HD_API hd_status hd_value_diff(hd_heap *heap, hd_value before, hd_value after, hd_diff_fn fn,
@@ -329,9 +329,11 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, v
  *   - prefixItems gives the schemas of the first elements, items that of the others. Neither requires
  *     elements: an array with fewer elements matches.
  *   - A required property that has a default is never missing; neither is a stream.
- *   - A read through anyOf takes the first alternative that matches. The reader also depends on the places because of
- *     which the alternatives before that one do not match: a change there that makes one of them match runs the
- *     reader, and a change there that does not can run it too, although its value is the same.
+ *   - A read through anyOf takes the first alternative that matches. The reader also depends on what made the earlier
+ *     alternatives fail; a change there may run the reader even if its value stays the same.
+ *   - asCell gives a link to the place instead of its value, and asStream a link to a stream; shallow gives the value
+ *     and depends on its shape only (hd_tx_get_shape). A reader through asCell depends on the place and not on what a link
+ *     there points at; where the place holds no link, it may run when a key is added or removed there.
  *   - A link matches any schema; the value it points at is matched when the link is followed.
  *   - true matches everything, false nothing. Beside $ref only asCell, asStream, shallow, default,
  *     $defs, title and description may stand; beside anyOf no keyword about keys or elements.

@@ -17,7 +17,7 @@
  *     hd_workflow_start(engine, "checkout", input, NULL, id);
  *     hd_workflow_await(engine, id, pool, &result);
  *
- * STATE IS CELLS. An instance is the document "workflow/<name>/<id>" of the engine's space: its status,
+ * STATE IS CELLS. An instance is the document "workflow/<name>/<key>" of the engine's space: its status,
  * input, variables, open steps, result or error. Computations and effects read it like any cell. Only
  * the engine writes it.
  *
@@ -48,13 +48,14 @@ extern "C" {
  * that holds two more than another gives one away. Programs that share a file must see each other's process ids
  * (containers: one PID namespace), because they look there whether the holder of a lease is alive.
  *
- * An instance is *over* when its status is "done", "failed", "cancelled" or "stalled": it can never go on. */
+ * An instance is *over* when its status is "done", "failed", "cancelled", or "stalled": it could not go on. */
 typedef struct hd_engine hd_engine;
 
 typedef struct hd_engine_options {
     const char *space; /* default "main" */
     uint32_t threads; /* for actions that do not say `here`; default 4, started when first needed */
-    /* Never active: for tools that start, signal and look, and for programs that only do steps. */
+    /* Never active: for tools that start, signal and look, and for programs that only do steps. An engine on a runtime
+     * that is read-only (hd_options.read_only) is an observer. */
     bool observer;
     /* Names of queues, with NULL after the last: the actions of this program do only steps of these queues; "" stands
      * for steps that name no queue. NULL: steps of all queues. */

@@ -69,7 +69,8 @@ HD_API void hd_flow_do(hd_flow *flow, const char *statements);
 /* Calls an action. `args` is the text between the parentheses of a call, either by name ("order=o, retries=3") or by
  * position ("o, 3"); NULL or "": none. */
 HD_API void hd_flow_action(hd_flow *flow, const char *into, const char *action, const char *args);
-/* How the last action is attempted. A member that is zero has its default. */
+/* How the last action is attempted. A member that is zero has its default. A second call for an action adds to the
+ * first: timeout_s, heartbeat_s and, together, the other members replace those of the first where they are given. */
 typedef struct hd_flow_retry {
     uint32_t attempts;  /* in all; default 1 */
     double backoff_s;   /* delay before the second attempt; default none */
@@ -91,15 +92,16 @@ HD_API void hd_flow_wait(hd_flow *flow, const char *into, const char *signal, co
  * hd_workflow_join. */
 HD_API void hd_flow_send(hd_flow *flow, const char *stream, const char *event);
 /* Waits until `condition` is true, in which `value` is the value of the cell (an expression: "'main/total'"), and
- * assigns that value to `into`. `names` ("limit=limit") are the other names that the condition may use; NULL: none.
+ * assigns that value to `into`. `names` ("limit=limit") are the other names that the condition may use, except "cell",
+ * "until" and "value"; NULL: none.
  * TimeoutError after `timeout_s` seconds; 0: never. The engine's program must have called hd_workflow_join. */
 HD_API void hd_flow_wait_for(hd_flow *flow, const char *into, const char *cell,
                              const char *condition, const char *names, double timeout_s);
 /* Starts an instance of another workflow, with inputs by name ("n=3"), and waits for it: its result, or the exception
  * that it raises, is that of the step. */
 HD_API void hd_flow_child(hd_flow *flow, const char *into, const char *workflow, const char *args);
-/* Limits the last action: of all steps of the space with this key (an expression), at most `most` are queued or run at
- * once. A step begins when fewer than its own `most` hold the key, and after those that wait before it. */
+/* Limits the last action: of all steps of the space with this key (an expression), at most `most` hold the key at once,
+ * from when they are queued until they have ended. Those that wait for it go in order. */
 HD_API void hd_flow_limit(hd_flow *flow, const char *key, uint32_t most);
 /* The queue that steps of the last action wait in. */
 HD_API void hd_flow_queue(hd_flow *flow, const char *queue);
@@ -144,11 +146,16 @@ HD_API void hd_flow_window(hd_flow *flow, uint32_t branches);
 HD_API void hd_flow_gather(hd_flow *flow);
 HD_API void hd_flow_branch(hd_flow *flow);
 HD_API void hd_flow_join(hd_flow *flow, const char *into, const char *give);
-/* What the last join does about branches that fail: "all", "settled", "group", "ordered" or "first" (docs/IR.md). The
- * default is "ordered" for hd_flow_each: when all branches have ended, the failure of the lowest index is raised. It is
- * "all" for hd_flow_gather: the first failure is raised at once, and the other branches go on. When the first function
- * has ended, those that are left are cancelled; the instance is over when they have cleaned up (finally). In the other
- * modes the join waits for all branches. */
+/* What the last join does about branches that fail (docs/IR.md has all of it):
+ *
+ *   "ordered"  waits for all; then raises the failure of the lowest index. Default of hd_flow_each.
+ *   "all"      raises the first failure at once; the other branches go on. Default of hd_flow_gather.
+ *   "settled"  waits for all; exceptions are results.
+ *   "group"    the first failure cancels the others; when all have ended, raises an ExceptionGroup.
+ *   "first"    the first branch that ends cancels the others; waits for all.
+ *
+ * Branches that "all" has left behind are cancelled when the first function has ended; the instance is over when they
+ * have cleaned up (finally). */
 HD_API void hd_flow_mode(hd_flow *flow, const char *mode);
 
 /* ---- Functions ----------------------------------------------------------------------------- */

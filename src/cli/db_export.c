@@ -178,11 +178,7 @@ static int checkpoint(store *s) {
     hd_error error = { 0 };
     hd_status status = hd_store_checkpoint(s->rt, &error);
     if (!status) return CLI_OK;
-    const char *hint = is_address(s->c->operands[0])
-                           ? "The log has commits that are not in the documents yet: export as a\n"
-                             "  user who may write, or when the programs have closed the store."
-                           : NULL;
-    return cli_fail(s->c, exit_of(status), hint, "%s",
+    return cli_fail(s->c, exit_of(status), NULL, "%s",
                     *error.message ? error.message : hd_status_text(status));
 }
 
@@ -195,7 +191,12 @@ static int open_for_writing(exporting *x) {
         return cli_fail(c, CLI_FILE, "Export a backup: heddle db backup",
                         "%s has commits that are not in the documents yet, and cannot be written",
                         path);
-    return failed ? failed : store_open(c, &x->s, path, STORE_WRITE);
+    if (!failed) failed = store_open(c, &x->s, path, STORE_WRITE);
+    if (failed && is_address(path))
+        cli_warn(c,
+                 "its log has commits that are not in the documents yet: export it as a user who "
+                 "may write, or when all programs have closed it");
+    return failed;
 }
 
 static int is_behind(exporting *x, bool *out) {

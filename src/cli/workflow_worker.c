@@ -477,15 +477,13 @@ const command command_workflow_worker = {
         "An exit status other than 0 raises an exception in the workflow: the last line on stderr "
         "if it "
         "reads like \"ValueError: too large\", else RuntimeError with that line.\n\n"
-        "If a program serves workers for STORE (hd_engine_serve), this is one of its workers; when "
-        "that "
-        "program ends, or if there is none, it runs the workflows itself, with heddle.send and "
-        "heddle.wait, and other workers may come to it. If another program runs them and serves no "
-        "workers, or STORE is on a server, "
-        "the "
-        "steps come "
-        "through the store. "
-        "Ctrl-C ends it; steps that are under way are done again by another.",
+        "Where the steps come from: if a program serves workers for STORE (hd_engine_serve), from "
+        "that program's socket. If a program runs the workflows and serves no workers, or STORE "
+        "is on a server, through the store. If none runs them, this command does so itself, with "
+        "heddle.send and heddle.wait, and other workers may come to it; so it does when the "
+        "program that served has ended.\n\n"
+        "Ctrl-C or SIGTERM ends it, with status 0; steps that are under way are done again by "
+        "another.",
     .options = (const cli_option[]){ { "exec", "COMMAND", "what does a step" },
                                      { "jobs", "N", "so many at once (default: 4)" },
                                      { "keep", "SPAN",

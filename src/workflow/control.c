@@ -178,8 +178,8 @@ static hd_status tell_soon(hd_engine *e, const char *id) {
 }
 
 hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, void *ctx) {
-    if (!fn) return runtime_fail(e->rt, HD_USAGE, "hd_workflow_then: no function is given");
     if (!engine_may_exist(id)) return HD_NOT_FOUND;
+    if (!fn) return runtime_fail(e->rt, HD_USAGE, "hd_workflow_then: no function is given");
     const live *l = live_find(e, id);
     waited *w = find_waited(e, id);
     waiter *one = env_new(e->env, sizeof *one);

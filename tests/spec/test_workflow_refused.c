@@ -158,7 +158,7 @@ static void documents_of_another_shape_are_refused(void **state) {
           "id':'c','kind':'CALL','function':'f','args':[1]},{'id':'out','kind':'RETURN'}],'edges':["
           "['in','c'],['c','out']]},{'name':'f','nodes':[{'id':'in','kind':'ENTRY'},{'id':'out','"
           "kind':'RET'}],'edges':[['in','out']]}]}",
-          "as many arguments" },
+          "f takes 0 arguments, 1 is given" },
         { "{'heddle':1,'name':'w','functions':[{'name':'run','nodes':[{'id':'in','kind':'ENTRY'},{'"
           "id':'out','kind':'RETURN'}],'edges':[['in','out']]},{'name':'f','nodes':[{'id':'in','"
           "kind':'ENTRY'},{'id':'out','kind':'RETURN'}],'edges':[['in','out']]}]}",
