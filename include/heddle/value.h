@@ -332,8 +332,8 @@ HD_API hd_status hd_json_write(hd_value v, hd_json_style style, hd_text_fn fn, v
  *   - A read through anyOf takes the first alternative that matches. The reader also depends on what made the earlier
  *     alternatives fail; a change there may run the reader even if its value stays the same.
  *   - asCell gives a link to the place instead of its value, and asStream a link to a stream; shallow gives the value
- *     and depends on its shape only (hd_tx_get_shape). A reader through asCell depends on the place and not on what a link
- *     there points at; where the place holds no link, it may run when a key is added or removed there.
+ *     and depends on its shape only (hd_tx_get_shape). A reader through asCell depends on the place and not on what a
+ *     link there points at; where the place holds no link, it may run when a key is added or removed there.
  *   - A link matches any schema; the value it points at is matched when the link is followed.
  *   - true matches everything, false nothing. Beside $ref only asCell, asStream, shallow, default,
  *     $defs, title and description may stand; beside anyOf no keyword about keys or elements.
