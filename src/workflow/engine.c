@@ -6,6 +6,7 @@
 #include "workflow/engine.h"
 
 #include "base/env.h"
+#include "expr/encode.h"
 #include "value/key.h"
 #include "value/text.h"
 #include <stdio.h>
@@ -116,6 +117,14 @@ bool engine_takes(const hd_engine *e, hd_value v) {
     if (room) return true;
     room = e->value_max;
     return hd_json_write(v, HD_JSON_COMPACT, count_text, &room) != HD_ABORTED;
+}
+
+hd_status engine_try(hd_engine *e, plan *p, hd_value v, hd_error *error) {
+    ev ignored;
+    plan_use(p);
+    hd_status status = decode_value(e->w, v, &ignored, error);
+    world_sweep(e->w);
+    return status;
 }
 
 hd_status engine_begin(hd_engine *e, hd_tx **out) {

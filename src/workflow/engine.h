@@ -354,6 +354,8 @@ void engine_assume_absent(hd_engine *e, place_id doc);
 hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char *id);
 /* Whether the value is, as JSON, at most as long as a program may give at once. */
 bool engine_takes(const hd_engine *e, hd_value v);
+/* HD_OK: expressions of this workflow can read the value. */
+hd_status engine_try(hd_engine *e, plan *p, hd_value v, hd_error *error);
 /* Whether what failed with this status is tried again as it is: no memory, or the file cannot be read now. */
 static inline bool engine_may_pass(hd_status status) {
     hd_class class_ = hd_status_class(status);

@@ -32,15 +32,6 @@ static hd_status refuse_unknown(hd_engine *e, const plan *p, const char *unknown
     return runtime_fail(e->rt, HD_MISMATCH, "%s", l.text);
 }
 
-/* HD_OK: expressions can read the value. An instance with an input that they cannot read could never begin. */
-static hd_status try_input(hd_engine *e, plan *p, hd_value v, hd_error *error) {
-    ev ignored;
-    plan_use(p);
-    hd_status status = decode_value(e->w, v, &ignored, error);
-    world_sweep(e->w);
-    return status;
-}
-
 static hd_status refuse_input(hd_engine *e, plan *p, const plan_input *in, hd_value v) {
     hd_error error = { 0 };
     if (!hd_value_exists(v))
@@ -48,7 +39,7 @@ static hd_status refuse_input(hd_engine *e, plan *p, const plan_input *in, hd_va
     if (in->schema && hd_schema_validate(in->schema, v, &error))
         return runtime_fail(e->rt, HD_MISMATCH, "input \"%s\" of %s: %s", in->name, p->name,
                             error.message);
-    hd_status status = try_input(e, p, v, &error);
+    hd_status status = engine_try(e, p, v, &error); /* with another input it could never begin */
     if (!status || status == HD_NOMEM) return status;
     return runtime_fail(e->rt, HD_MISMATCH, "input \"%s\" of %s: %s", in->name, p->name,
                         error.message);

@@ -139,6 +139,14 @@ static bool fail_refused(hd_engine *e, const task_view *t) {
 
 /* ---- running */
 
+/* The completion of a step with another result is an attempt that has failed: what it wrote is not stored. */
+static bool is_good_result(hd_engine *e, const task_view *t, hd_value result) {
+    const live *l = live_find(e, t->instance);
+    if (!l || !l->in) return true; /* the completion is late, or comes too early: finish() sees that */
+    hd_status status = engine_takes(e, result) ? engine_try(e, l->in->p, result, NULL) : HD_LIMIT;
+    return !status || status == HD_NOMEM;
+}
+
 /* Stores what the completion has made of the instance in the action's transaction. If that is not possible, both are
  * given up, and the action runs again: a completion that was stored alone would lose what the action wrote. */
 static void finish(hd_engine *e, hd_tx *tx, const task_view *t, hd_value result) {
@@ -181,7 +189,8 @@ static void run(hd_engine *e, const task_view *t, hd_pool *pool) {
     bool ok = here_run(&spec, &now, args);
     tx->flags &= ~(uint32_t)TX_LENT;
     if (conclude(ok, &now, tx)) {
-        finish(e, tx, t, now.result);
+        if (is_good_result(e, t, now.result)) finish(e, tx, t, now.result);
+        else hd_tx_abort(tx), (void)task_complete(e, t->token, now.result);
     } else if (is_to_run_again(tx)) {
         status = tx->failed;
         hd_tx_abort(tx);

@@ -189,6 +189,41 @@ static void what_a_failed_action_wrote_is_not_stored(void **state) {
     assert_int_equal(calls, 2);
 }
 
+/* Adds, and then returns what the engine does not take: too long a value, or no encoding. */
+static hd_status add_wrongly(hd_action *a, hd_value args, void *ctx) {
+    hd_status status = add(a, args, ctx);
+    if (status) return status;
+    if (!hd_value_as_bool(hd_value_at(args, "long"), false))
+        return hd_action_return(a, parse("{'$$range':[1]}"));
+    char *chars = malloc(17 << 20);
+    memset(chars, 'x', 17 << 20);
+    hd_value v = hd_string_n(hd_action_pool(a), chars, 17 << 20);
+    free(chars);
+    return hd_action_return(a, v);
+}
+
+/* hd_action_spec.transaction: what an action writes is committed with the completion of its step. */
+static void what_was_written_for_a_refused_result_is_not_stored(void **state) {
+    hd_action_spec spec = { .name = "wrong", .fn = add_wrongly, .transaction = true };
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    hd_flow *f = flow();
+    hd_flow_input(f, "long", (hd_value){ 0 });
+    hd_flow_try(f);
+    hd_flow_action(f, NULL, "wrong", "long=long");
+    hd_flow_retried(f, &(hd_flow_retry){ .attempts = 3 });
+    hd_flow_except(f, "Exception", "e");
+    hd_flow_return(f, "type(e).__name__");
+    hd_flow_end(f);
+    hd_flow_return(f, "'done'");
+    register_flow(f);
+    start("w", "{'long':true}");
+    assert_result("\"ValueError\"");
+    assert_int_equal(calls, 3);
+    start("w", "{'long':false}");
+    assert_result("\"TypeError\"");
+    assert_false(hd_value_exists(hd_read(rt, pool, hd_cell_at(rt, "main/counter"))));
+}
+
 /* Whichever allocation fails: the counter and the result agree. */
 static void effects_happen_once_whatever_fails(void **state) {
     for (uint64_t n = 1;; n++) {
@@ -786,6 +821,7 @@ int main(void) {
         IN_A_WORLD(an_action_that_is_refused_once_runs_again),
         IN_A_WORLD(a_refused_relative_takes_no_writes_from_others),
         IN_A_WORLD(what_a_failed_action_wrote_is_not_stored),
+        IN_A_WORLD(what_was_written_for_a_refused_result_is_not_stored),
         IN_A_WORLD(effects_happen_once_whatever_fails),
         IN_A_WORLD(a_workflow_sends_an_event),
         IN_A_WORLD(a_workflow_waits_for_a_computed_value),
