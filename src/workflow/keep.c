@@ -36,8 +36,10 @@ typedef VEC(const live *) end_vec;
 typedef struct shelf {
     char *name;      /* of the workflow; owned */
     uint64_t due_ms; /* wall clock: when its oldest note is to be looked at; NEVER: not by time */
-    uint64_t most;   /* ends that are kept, by the policy of the last that came; 0: any number */
-    uint64_t kept;   /* ends in its notes; good if `counted` */
+    uint64_t
+        most; /* ends that are kept, by the policy of the last that came; 0: any number; good if `told` */
+    bool told;
+    uint64_t kept; /* ends in its notes; good if `counted` */
     bool counted;
     end_vec ends; /* of the commit that is being made */
     /* Names of its oldest notes, without NOTE_PREFIX, owned; the oldest is the last. Empty: to be listed. */
@@ -142,6 +144,7 @@ static hd_status write_shelf(hd_engine *e, hd_tx *tx, shelf *s) {
         status = write_note(e, tx, s, i, to);
     }
     s->most = policy_of(vec_last(&s->ends)).most;
+    s->told = true;
     s->kept += s->ends.count;
     for (uint32_t i = 0; i < s->ends.count; i++)
         if (due_of(s->ends.items[i])) look_at(e, s, due_of(s->ends.items[i]));
@@ -162,10 +165,13 @@ void keep_lost(hd_engine *e) {
     for (uint32_t i = 0; i < e->shelves.count; i++) e->shelves.items[i]->counted = false;
 }
 
+/* A listing does not find the notes of a commit under way: a shelf is counted only while none is. */
+static bool may_look_beside(const shelf *s) { return s->counted || (s->told && !s->most); }
+
 bool keep_must_count(const hd_engine *e) {
     if (!e->shards->runs) return false;
     for (uint32_t i = 0; i < e->shelves.count; i++)
-        if (e->shelves.items[i]->most && !e->shelves.items[i]->counted) return true;
+        if (!may_look_beside(e->shelves.items[i])) return true;
     return false;
 }
 
@@ -371,20 +377,34 @@ static hd_status sweep_oldest(hd_engine *e, shelf *s, uint64_t now) {
 
 /* ---- work */
 
-/* A listing does not find the notes of a commit under way: a shelf is counted only while none is. */
-static bool may_look(const hd_engine *e, const shelf *s) {
-    return !s->most || s->counted || !e->waits;
+static bool may_look(const hd_engine *e, const shelf *s) { return may_look_beside(s) || !e->waits; }
+
+/* The notes were written by another engine, or by this one before it stood by: how many ends are kept is what the
+ * workflow says now. Where there are no notes, nobody need ask. */
+static hd_status ask_policy(hd_engine *e, shelf *s) {
+    finding f = { .e = e, .s = s };
+    plan *p = NULL;
+    hd_status status = find_notes(&f);
+    if (!status && s->notes.count) status = version_latest(e, s->name, &p);
+    if (engine_may_pass(status)) return status;
+    s->most = p && p->keep_is_set ? p->keep_most : e->keep_most;
+    s->told = true;
+    return HD_OK;
+}
+
+static hd_status count(hd_engine *e, shelf *s) {
+    finding f = { .e = e, .s = s, .all = true };
+    hd_status status = find_notes(&f);
+    if (status) return status;
+    s->kept = f.ends;
+    s->counted = true;
+    return HD_OK;
 }
 
 static hd_status look(hd_engine *e, shelf *s, uint64_t now) {
-    finding f = { .e = e, .s = s, .all = true };
-    if (s->most && !s->counted) {
-        hd_status status = find_notes(&f);
-        if (status) return status;
-        s->kept = f.ends;
-        s->counted = true;
-    }
-    return sweep_oldest(e, s, now);
+    hd_status status = s->told ? HD_OK : ask_policy(e, s);
+    if (!status && s->most && !s->counted) status = count(e, s);
+    return status ? status : sweep_oldest(e, s, now);
 }
 
 static void find_next_due(hd_engine *e) {
@@ -441,24 +461,20 @@ hd_status keep_recover(hd_engine *e) {
         status = hd_runtime_list(e->rt, e->space, "workflow.name", NAME_PREFIX, shelf_found, &f);
     if (!status && f.nomem) status = HD_NOMEM;
     for (uint32_t i = 0; i < e->shelves.count; i++) {
-        e->shelves.items[i]->counted = false;
+        e->shelves.items[i]->counted = e->shelves.items[i]->told = false;
         forget_notes(e, e->shelves.items[i]);
         look_at(e, e->shelves.items[i], 0);
     }
     return status;
 }
 
-/* Another engine has written a note of the workflow. How many ends are kept is what the workflow says now. */
+/* Another engine has written a note of the workflow. */
 hd_status keep_heard(hd_engine *e, const char *name) {
     char workflow[HD_INSTANCE_ID_SIZE];
-    plan *p = NULL;
     snprintf(workflow, sizeof workflow, "%.*s", (int)strcspn(name, "/"), name);
     shelf *s = shelf_of(e, workflow);
     if (!s) return HD_NOMEM;
-    hd_status status = version_latest(e, workflow, &p);
-    if (engine_may_pass(status)) return status;
-    s->most = p && p->keep_is_set ? p->keep_most : e->keep_most;
-    s->counted = false;
+    s->counted = s->told = false;
     look_at(e, s, 0);
     return HD_OK;
 }
