@@ -122,6 +122,38 @@ static void measure_draining(bench *b) {
                                   .must = bench_ratio_at_most(3) });
 }
 
+/* Nanoseconds for each character of a text that has the needle, of n characters, in no place, but nearly so in many. */
+static double search_ns(bench *b, int n) {
+    bench_world x;
+    char json[200];
+    open_world(&x);
+    snprintf(json, sizeof json,
+             "[[\"assign\", [\"*\", [\"+\", [\"*\", \"a\", %d], \"c\"], 10], [\"name\", \"s\"]],"
+             " [\"assign\", [\"+\", [\"*\", \"a\", %d], \"b\"], [\"name\", \"n\"]]]",
+             n, n);
+    code *setup = compile(&x, json, true);
+    ev v;
+    if (machine_eval(x.m, setup, x.f, &v) != OUTCOME_VALUE) abort();
+    x.c = compile(&x, "[\"cmp\", [\"name\", \"n\"], \"in\", [\"name\", \"s\"]]", false);
+    double ns = bench_ns_per_op(b, run_many, &x);
+    code_free(x.c);
+    code_free(setup);
+    close_world(&x);
+    return ns / n / 10;
+}
+
+/* A search is linear in both texts. */
+static void measure_searching(bench *b) {
+    double few = search_ns(b, 1000), many = search_ns(b, 100000);
+    bench_report(b, &(bench_row){ .name = "expr/search",
+                                  .n = 1000000,
+                                  .value = many,
+                                  .unit = "ns/character",
+                                  .peer = "10,000",
+                                  .peer_value = few,
+                                  .must = bench_ratio_at_most(3) });
+}
+
 void bench_group_expr(bench *b) {
     measure(b, "expr/add", "[\"+\", [\"name\", \"n\"], 1]", bench_at_most(60));
     measure(b, "expr/compare", "[\"cmp\", 0, \"<\", [\"name\", \"n\"], \"<\", 10]",
@@ -136,4 +168,5 @@ void bench_group_expr(bench *b) {
             "\"l\"]]]",
             (bench_figure){ 0 });
     measure_draining(b);
+    measure_searching(b);
 }

@@ -253,21 +253,11 @@ static int contains_text(world *w, ev container, ev v) {
                 type_name(w, v));
         return -1;
     }
-    const text *hay = container.text, *needle = v.text;
-    for (uint32_t i = 0; i + needle->count <= hay->count; i++) {
-        uint32_t j = 0;
-        while (j < needle->count && text_at(hay, i + j) == text_at(needle, j)) j++;
-        if (j == needle->count) return 1;
-    }
-    return 0;
+    return text_find(container.text, v.text, 0, container.text->count) >= 0;
 }
 
 static int contains_byte(world *w, ev container, ev v) {
-    if (v.kind == EV_BYTES) {
-        ev hay = container, needle = v;
-        hay.kind = needle.kind = EV_STR;
-        return contains_text(w, hay, needle);
-    }
+    if (v.kind == EV_BYTES) return text_find(container.text, v.text, 0, container.text->count) >= 0;
     if (!ev_is_int(v)) {
         raise_f(w, CLASS_TypeError, "a bytes-like object is required, not '%s'", type_name(w, v));
         return -1;

@@ -11,9 +11,7 @@
 extern const function str_methods[];
 extern const function bytes_methods[];
 
-/* Finding: strings_find.c. The place of `needle` in [from, to), or -1. */
-int64_t text_find(const text *hay, const text *needle, uint32_t from, uint32_t to);
-int64_t text_find_last(const text *hay, const text *needle, uint32_t from, uint32_t to);
+/* Finding: strings_find.c. */
 ev text_method_find(world *w, ev self, const ev *a, const call *c);
 ev text_method_rfind(world *w, ev self, const ev *a, const call *c);
 ev text_method_index(world *w, ev self, const ev *a, const call *c);

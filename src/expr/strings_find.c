@@ -5,30 +5,6 @@
 
 /* ---- Searching --------------------------------------------------------------------------- */
 
-static bool matches(const text *hay, uint32_t at, const text *needle) {
-    if (!text_is_wide(hay) && !text_is_wide(needle))
-        return memcmp(text_narrow(hay) + at, needle->data, needle->count) == 0;
-    for (uint32_t i = 0; i < needle->count; i++)
-        if (text_at(hay, at + i) != text_at(needle, i)) return false;
-    return true;
-}
-
-int64_t text_find(const text *hay, const text *needle, uint32_t from, uint32_t to) {
-    if (from > to || to - from < needle->count) return -1;
-    if (text_is_wide(needle) && !text_is_wide(hay)) return -1;
-    for (uint32_t i = from; i <= to - needle->count; i++)
-        if (matches(hay, i, needle)) return i;
-    return -1;
-}
-
-int64_t text_find_last(const text *hay, const text *needle, uint32_t from, uint32_t to) {
-    if (from > to || to - from < needle->count) return -1;
-    if (text_is_wide(needle) && !text_is_wide(hay)) return -1;
-    for (uint32_t i = to - needle->count + 1; i-- > from;)
-        if (matches(hay, i, needle)) return i;
-    return -1;
-}
-
 /* The needle of find() and its kin: of the same kind, or for bytes an int. */
 static bool needle_of(world *w, ev self, ev v, ev *out) {
     *out = v;
@@ -111,6 +87,14 @@ ev text_method_count(world *w, ev self, const ev *a, const call *c) {
 }
 
 /* ---- Ends -------------------------------------------------------------------------------- */
+
+static bool matches(const text *hay, uint32_t at, const text *needle) {
+    if (!text_is_wide(hay) && !text_is_wide(needle))
+        return memcmp(text_narrow(hay) + at, needle->data, needle->count) == 0;
+    for (uint32_t i = 0; i < needle->count; i++)
+        if (text_at(hay, at + i) != text_at(needle, i)) return false;
+    return true;
+}
 
 static bool ends_match(const text *t, const text *part, uint32_t from, uint32_t to, bool end) {
     if (from > to || to - from < part->count) return false;

@@ -28,6 +28,10 @@ bool text_has_surrogate(const text *t);
 /* The text as UTF-8 for a message, cut between two characters if it is too long. Returns `out`. */
 const char *text_short(const text *t, char *out, size_t size);
 
+/* The first place of `needle` in [from, to) of `hay`, or the last one; -1: there is none. Linear in both; search.c. */
+int64_t text_find(const text *hay, const text *needle, uint32_t from, uint32_t to);
+int64_t text_find_last(const text *hay, const text *needle, uint32_t from, uint32_t to);
+
 typedef struct text_builder {
     world *w;
     void *data;

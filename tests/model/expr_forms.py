@@ -15,11 +15,12 @@ FLOATS = [0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 3.5, 0.1, 1e16, 1e22, 1e-5, 123456.789
           5e-324, 1.7976931348623157e308, 0.30000000000000004, 100.0, 12345678.9, -0.0, 1 / 3, 1e100]
 STRS = ["", "a", "b", "ab", "abc", "hello world", "Hello", "  pad  ", "a,b,c", "1", "-12", "0x1f", "3.5", "1e5", "ÄÖü", "straße",
         "ὈΔΥΣΣΕΎΣ", "ǆ", "日本語", "😀", "a\tb\nc", "line1\r\nline2\x0bx", "ﬁ", "\u2028", "İ", "aXbXc", "{}", "{0}", "%s", "'", "\"", "'\"",
-        "\\", "\x00\x7f", "A1b2", "Title Case", "١٢", "½", "_x1", "zz", "\u0301e", "10", " 7 ", "nan", "inf", "1_000", "é"]
+        "\\", "\x00\x7f", "A1b2", "Title Case", "١٢", "½", "_x1", "zz", "\u0301e", "10", " 7 ", "nan", "inf", "1_000", "é",
+        "abaabaaab", "aabaabaabaaab" * 3, "日a日日a日日日a"]
 SPECS = ["", "d", "5", "<5", ">8", "^7", "08", "+", ",", "_", "x", "#x", "#010x", "b", "o", "c", "n", "e", ".2f", "10.3f", ".3", "%", ".1%",
          "g", "G", "E", "F", "*^9", "=+8", "-", " ", "s", ".2", "020,.2f", "#b", "_b", "z", "z.1f", "é<4", "X", ",.1f", "q", "5.", "0=5", "<07",
          "#", "#.3", ".0f", ".0e", "010,", "zzz", ",_", "_,", ",x", "+.3e", "015_d"]
-BYTES = [b"", b"a", b"abc", b"\x00\xff", b"Hello World", b" a b ", b"1,2", b"12", b"\xe2\x82\xac", b"a\nb\r\nc"]
+BYTES = [b"", b"a", b"abc", b"\x00\xff", b"Hello World", b" a b ", b"1,2", b"12", b"\xe2\x82\xac", b"a\nb\r\nc", b"abaabaaab" * 3]
 PERCENTS = ["%s", "%d", "%5d|", "%-5d|", "%05d", "%+d", "%x", "%#x", "%o", "%e", "%.2f", "%g", "%r", "%a", "%c", "%%", "%5.1f", "%s %s", "%(a)s",
             "%i", "%u", "%q", "%", "%5s|", "%.1s", "%*d", "%X", "%#o", "% d", "%F", "%G", "%E", "%.3d", "%-8s|", "%08.2f", "%(x)d", "%ld", "%5%"]
 FORMATS = ["{}", "{0}", "{1}", "{} {}", "{a}", "{0!r}", "{!s:>5}", "{:5}", "{:.2f}", "{0[0]}", "{a[b]}", "{0.real}", "{{}}", "{", "}", "{:{}}",
@@ -262,11 +263,11 @@ def argument(kind, depth):
     if kind == "bytesize":
         return pick([1, 2, 4, 8, 9])
     if kind == "sub":
-        return pick(["", "a", "b", "l", "o", " ", "X", ",", "ab", "é", "1", "日"]) if chance(0.7) else gen("str", depth)
+        return pick(["", "a", "b", "l", "o", " ", "X", ",", "ab", "é", "1", "日", "aab", "abaaba", "aaaa", "a日日a日"]) if chance(0.7) else gen("str", depth)
     if kind == "subs":
         return ["tuple"] + [argument("sub", 0) for _ in range(R.randint(0, 3))]
     if kind == "bsub":
-        return lit(pick([b"", b"a", b"b", b" ", b"l", b"\xff", b","])) if chance(0.7) else gen(pick(["bytes", "bytes", "int"]), depth)
+        return lit(pick([b"", b"a", b"b", b" ", b"l", b"\xff", b",", b"aab", b"abaaba"])) if chance(0.7) else gen(pick(["bytes", "bytes", "int"]), depth)
     if kind == "bchar":
         return lit(pick([b"*", b" ", b"ab", b""]))
     if kind == "blist":
