@@ -21,6 +21,10 @@
  * with the place of the call; hd_flow_ir returns the first, hd_flow_problem every one. The macros below record the file
  * and line of every call, and an instance that fails names them (define HD_FLOW_WITHOUT_PLACES to leave them out).
  *
+ * A step that nothing leads to, behind a return, a raise, a break or a continue, is a problem. What else cannot be
+ * reached is left out of the IR: the clauses of a `try` whose block raises nothing. Of the branches of an `each` or a
+ * `gather` one at least comes to its end.
+ *
  * OWNERSHIP. Text is copied. The flow lives in the pool: it must be closed before the pool is cleared or closed; the IR
  * is a value of the pool. A flow belongs to one thread. */
 #ifndef HEDDLE_WORKFLOW_BUILD_H

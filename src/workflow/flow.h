@@ -2,12 +2,14 @@
  *
  *     builder.c   the calls of heddle/workflow_build.h make the tree
  *     lower.c     makes the IR's nodes and edges of it
+ *     flow_id.c   the ids of these nodes
  *
  * All memory is the flow's arena; forms are values of the pool. */
 #ifndef WORKFLOW_FLOW_H
 #define WORKFLOW_FLOW_H
 
 #include "base/arena.h"
+#include "base/table.h"
 #include "base/vec.h"
 
 #include <heddle/workflow_build.h>
@@ -83,5 +85,28 @@ void flow_refuse(hd_flow *f, const char *at, const char *call, hd_status status,
 
 /* The IR of the tree; problems are kept. */
 hd_value flow_lower(hd_flow *f);
+
+/* The id of a node, or the beginning of one, up to a slash. */
+typedef struct flow_id {
+    const char *chars; /* of the node that brought it */
+    size_t length;
+    const char *of_node; /* the id, if a node has it; NULL: it is only the beginning of others */
+    uint32_t
+        next; /* "id.<number>" is known for each number from 2 up to this one, which is left out */
+} flow_id;
+
+/* Those of the nodes of a function. */
+typedef struct flow_ids {
+    const hd_env *env;
+    VEC(flow_id) all;
+    table by_text;
+} flow_ids;
+
+void flow_ids_init(flow_ids *ids, const hd_env *env);
+void flow_ids_fini(flow_ids *ids);
+/* NULL: no node has this id, and none has one that begins with it and a slash. */
+flow_id *flow_id_find(const flow_ids *ids, const char *id);
+/* A node has the id, which is kept as it is. False: no memory. */
+bool flow_id_note(flow_ids *ids, const char *id);
 
 #endif

@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#define NODES_MAX     100000
 #define EDGES_MAX     1000000
 #define FUNCTIONS_MAX 10000
 #define SETS_MAX                                                                                   \
@@ -136,7 +135,7 @@ static hd_status read_edge(ir_reader *r, size_t index, hd_value v) {
     for (e.kind = 0; e.kind < EDGE_KINDS && strcmp(kind, edge_kind_name(e.kind)) != 0;) e.kind++;
     int64_t number = hd_value_as_int(hd_value_index(v, 3), count > 3 ? -1 : 0);
     if (e.kind == EDGE_KINDS) return ir_refuse(r, path, "unknown kind of edge \"%s\"", kind);
-    if (number < 0 || number > NODES_MAX)
+    if (number < 0 || number > IR_NODES_MAX)
         return ir_refuse(r, path, "the index of an edge is a number from 0");
     if (number && !edge_has_index(e.kind))
         return ir_refuse(r, path, "a %s edge has no index", kind);
@@ -271,7 +270,7 @@ static hd_status check_sizes(ir_reader *r, hd_value functions) {
         nodes += hd_value_count(hd_value_at(it.value, "nodes"));
         edges += hd_value_count(hd_value_at(it.value, "edges"));
     }
-    if (nodes > NODES_MAX) return refuse_size(r, "%zu nodes, more than %d", nodes, NODES_MAX);
+    if (nodes > IR_NODES_MAX) return refuse_size(r, "%zu nodes, more than %d", nodes, IR_NODES_MAX);
     if (edges > EDGES_MAX) return refuse_size(r, "%zu edges, more than %d", edges, EDGES_MAX);
     return HD_OK;
 }

@@ -6,6 +6,7 @@
 #include "workflow/draft.h"
 
 enum { IR_NAME_MAX = 200 };
+#define IR_NODES_MAX 100000 /* of all functions of a workflow */
 
 /* While one document is read. */
 typedef struct ir_reader {

@@ -4,15 +4,21 @@
  * node takes them all. Where several meet in a node that would wait for all of them, a MERGE stands before it; the
  * same where an edge must have two kinds at once (the GUARD of an `if` that ends a loop's body is a BACK edge).
  *
+ * What no way from ENTRY leads to is left out in the end: the clauses of a `try` whose block raises nothing, and what
+ * stands behind them.
+ *
  * `finally` is made once for each way out (docs/IR.md): behind the body and each clause, before every return, break and
  * continue that leaves it, and behind a HANDLER of its own that ends in a RAISE. */
 #define HD_FLOW_WITHOUT_PLACES
 #include "workflow/flow.h"
+#include "workflow/ir.h"
 
 #include "base/env.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define NO_NODE UINT32_MAX
 
 typedef struct flow_end {
     uint32_t from;
@@ -25,6 +31,8 @@ typedef VEC(flow_end) flow_ends;
 typedef struct flow_node {
     const char *id;
     hd_value record;
+    uint32_t fan; /* BARRIER: the FAN_HEAD; NO_NODE for others */
+    bool reached; /* a way from ENTRY leads to it; by mark_reached */
 } flow_node;
 
 typedef struct flow_edge {
@@ -43,13 +51,12 @@ typedef struct flow_around {
     uint32_t handler;          /* FINALLY: asked by what is done: the one outside */
 } flow_around;
 
-#define NO_NODE UINT32_MAX
-
 typedef struct lowering {
     hd_flow *f;
     bool is_main; /* of the first function: it ends with RETURN */
     VEC(flow_node) nodes;
     VEC(flow_edge) edges;
+    flow_ids ids;
     flow_ends ends;
     uint32_t handler; /* asked when a node raises; NO_NODE: none */
     flow_around *around;
@@ -67,60 +74,52 @@ static void nomem(lowering *l) { l->f->nomem = true; }
 static const char *print(lowering *l, const char *format, const char *a, const char *b,
                          uint32_t n) {
     size_t size = strlen(format) + strlen(a) + strlen(b) + 11; /* ten digits and the end */
-    char *text = arena_alloc(&l->f->memory, size);
-    if (text) snprintf(text, size, format, a, b, n);
+    char *out = arena_alloc(&l->f->memory, size);
+    if (out) snprintf(out, size, format, a, b, n);
     else nomem(l);
-    return text ? text : "";
+    return out ? out : "";
 }
 
-/* As an id, or as the beginning of a path: a `try` has no node of its own. */
-static bool is_used(const lowering *l, const char *id) {
-    size_t n = strlen(id);
-    for (uint32_t i = 0; i < l->nodes.count; i++) {
-        const char *known = l->nodes.items[i].id;
-        if (!strncmp(known, id, n) && (!known[n] || known[n] == '/')) return true;
+/* Any number of steps have the same label: the search goes on where it ended last time. */
+static const char *numbered(lowering *l, const char *base) {
+    flow_id *known = flow_id_find(&l->ids, base);
+    for (uint32_t n = known ? known->next : 2;; n++) {
+        const char *id = print(l, "%s%s.%u", base, "", n);
+        if (known) known->next = n;
+        if (l->f->nomem || (!flow_id_find(&l->ids, id) && strcmp(id, l->coming))) return id;
     }
-    return false;
 }
 
-/* "path/label", with a number behind it if there is one already. */
+/* "path/label", with a number behind it if there is one already, as an id or as the beginning of a path: a `try` has no
+ * node of its own. */
 static const char *make_id(lowering *l, const char *label) {
     const char *id = print(l, "%s%s", l->path, label, 0);
-    for (uint32_t n = 2; (is_used(l, id) || !strcmp(id, l->coming)) && !l->f->nomem; n++)
-        id = print(l, "%s%s.%u", l->path, label, n);
-    return id;
+    return flow_id_find(&l->ids, id) || !strcmp(id, l->coming) ? numbered(l, id) : id;
+}
+
+static bool is_of_node(const lowering *l, const char *id) {
+    const flow_id *known = flow_id_find(&l->ids, id);
+    return known && known->of_node;
 }
 
 /* "step/part": of a node that a `try` has beside those of its blocks, with a number behind it if another node has that
  * id. A node "step/part/..." does not count: such nodes have always stood beside this one. */
 static const char *part_id(lowering *l, const char *step, const char *part) {
     const char *id = print(l, "%s/%s", step, part, 0);
-    for (uint32_t n = 2, i = 0; i < l->nodes.count && !l->f->nomem;) {
-        if (strcmp(l->nodes.items[i].id, id)) {
-            i++;
-            continue;
-        }
-        id = print(l, "%s/%s.%u", step, part, n++);
-        i = 0;
-    }
+    for (uint32_t n = 2; is_of_node(l, id) && !l->f->nomem; n++)
+        id = print(l, "%s/%s.%u", step, part, n);
     return id;
 }
 
 /* The id that hd_flow_id has given, or, if that is NULL, one that is made of the label. A finally block is lowered once
  * for each way out: the node of its first copy has the given id, the others have a number behind it. */
 static const char *step_id(lowering *l, const flow_step *s, const char *given, const char *label) {
-    bool copied = false, taken = false;
     if (!given) return make_id(l, label);
-    for (uint32_t i = 0; i < l->nodes.count; i++) {
-        copied = copied || l->nodes.items[i].id == given;
-        taken = taken || !strcmp(l->nodes.items[i].id, given);
-    }
-    if (taken && !copied)
-        flow_refuse(l->f, s->at, s->call, HD_SYNTAX, "there is another node \"%s\"", given);
-    const char *id = given;
-    for (uint32_t n = 2; copied && is_used(l, id) && !l->f->nomem; n++)
-        id = print(l, "%s%s.%u", "", given, n);
-    return id;
+    const flow_id *known = flow_id_find(&l->ids, given);
+    if (!known || !known->of_node) return given;
+    if (known->of_node == given) return numbered(l, given);
+    flow_refuse(l->f, s->at, s->call, HD_SYNTAX, "there is another node \"%s\"", given);
+    return given;
 }
 
 static void add_edge(lowering *l, uint32_t from, uint32_t to, const char *kind, uint32_t index) {
@@ -146,10 +145,12 @@ static hd_value set(lowering *l, hd_value object, const char *key, hd_value v) {
 }
 
 static uint32_t new_node(lowering *l, hd_value record, const char *id, const char *at) {
+    if (l->nodes.count == IR_NODES_MAX) /* said once: the blocks around come to an end now */
+        flow_refuse(l->f, at, "hd_flow_ir", HD_LIMIT, "more than %d nodes", IR_NODES_MAX);
     record = set(l, record, "id", hd_string(l->f->pool, id));
     if (*at) record = set(l, record, "at", hd_string(l->f->pool, at));
-    flow_node n = { id, record };
-    if (!vec_push(l->f->env, &l->nodes, n)) nomem(l);
+    flow_node n = { .id = id, .record = record, .fan = NO_NODE };
+    if (!vec_push(l->f->env, &l->nodes, n) || !flow_id_note(&l->ids, id)) nomem(l);
     return l->nodes.count ? l->nodes.count - 1 : 0;
 }
 
@@ -305,8 +306,6 @@ static void lower_loop(lowering *l, const flow_step *s) {
     l->around = around.outer;
     for (uint32_t i = 0; i < backs.count; i++)
         add_end(l, &l->ends, backs.items[i].from, backs.items[i].kind, backs.items[i].index);
-    if (!l->ends.count)
-        flow_refuse(l->f, s->at, s->call, HD_SYNTAX, "no way through its body comes back");
     back_to(l, head, s->at);
     add_end(l, &l->ends, head, "BREAK", 0);
     for (uint32_t i = 0; i < breaks.count; i++)
@@ -339,6 +338,7 @@ static void lower_fan(lowering *l, const flow_step *s) {
     l->handler = handler;
     const char *join_id = step_id(l, s, s->join_id, "join");
     uint32_t barrier = new_node(l, s->join, join_id, s->join_at);
+    if (l->nodes.count) l->nodes.items[barrier].fan = head;
     for (uint32_t i = 0; i < joins.count; i++) add_edge(l, joins.items[i].from, barrier, "JOIN", 0);
     if (handler != NO_NODE) add_edge(l, barrier, handler, "EXCEPT", 0);
     vec_fini(l->f->env, &joins);
@@ -463,44 +463,89 @@ static hd_value edge_value(lowering *l, const flow_edge *e) {
     return hd_array_of(pool, parts, count);
 }
 
-/* Edges stand in the order of the nodes that they leave. */
-static hd_value edges_value(lowering *l) {
-    hd_value all = hd_array();
-    VEC(uint32_t) first = { 0 };
-    VEC(uint32_t) next = { 0 };
-    bool ok =
-        vec_room(l->f->env, &first, l->nodes.count) && vec_room(l->f->env, &next, l->edges.count);
-    for (uint32_t i = 0; ok && i < l->nodes.count; i++) (void)vec_push(l->f->env, &first, NO_NODE);
-    for (uint32_t i = 0; ok && i < l->edges.count; i++) (void)vec_push(l->f->env, &next, NO_NODE);
-    for (uint32_t i = l->edges.count; ok && i-- > 0;) {
-        next.items[i] = first.items[l->edges.items[i].from];
-        first.items[l->edges.items[i].from] = i;
+/* The edges by the node that they leave: lists, in the order in which the edges were made. */
+typedef struct outgoing {
+    VEC(uint32_t) first; /* of each node; NO_NODE: none */
+    VEC(uint32_t) next;  /* behind each edge */
+} outgoing;
+
+static bool sort_edges(const lowering *l, outgoing *o) {
+    const hd_env *env = l->f->env;
+    if (!vec_room(env, &o->first, l->nodes.count) || !vec_room(env, &o->next, l->edges.count))
+        return false;
+    for (uint32_t i = 0; i < l->nodes.count; i++) (void)vec_push(env, &o->first, NO_NODE);
+    for (uint32_t i = 0; i < l->edges.count; i++) (void)vec_push(env, &o->next, NO_NODE);
+    for (uint32_t i = l->edges.count; i-- > 0;) {
+        o->next.items[i] = o->first.items[l->edges.items[i].from];
+        o->first.items[l->edges.items[i].from] = i;
     }
-    for (uint32_t n = 0; ok && n < l->nodes.count; n++)
-        for (uint32_t i = first.items[n]; i != NO_NODE; i = next.items[i])
-            all = hd_array_append(l->f->pool, all, edge_value(l, &l->edges.items[i]));
-    vec_fini(l->f->env, &first);
-    vec_fini(l->f->env, &next);
-    if (!ok || hd_value_status(all) == HD_NOMEM) nomem(l);
-    return all;
+    return true;
+}
+
+static bool mark_reached(lowering *l, const outgoing *o) {
+    VEC(uint32_t) open = { 0 };
+    if (!vec_room(l->f->env, &open, l->nodes.count)) return false;
+    l->nodes.items[0].reached = true;
+    (void)vec_push(l->f->env, &open, 0);
+    while (open.count) {
+        uint32_t n = vec_pop(&open);
+        for (uint32_t i = o->first.items[n]; i != NO_NODE; i = o->next.items[i]) {
+            flow_node *to = &l->nodes.items[l->edges.items[i].to];
+            if (to->reached) continue;
+            to->reached = true;
+            (void)vec_push(l->f->env, &open, l->edges.items[i].to);
+        }
+    }
+    vec_fini(l->f->env, &open);
+    return true;
+}
+
+/* The IR has no way from a FAN_HEAD to its BARRIER but by the end of a branch. */
+static void check_joins(lowering *l) {
+    for (uint32_t i = 0; i < l->nodes.count; i++) {
+        const flow_node *n = &l->nodes.items[i];
+        if (n->fan == NO_NODE || n->reached || !l->nodes.items[n->fan].reached) continue;
+        flow_refuse(l->f, hd_value_as_text(hd_value_at(n->record, "at"), ""), "hd_flow_join",
+                    HD_SYNTAX, "no branch comes to its end");
+    }
+}
+
+/* Edges stand in the order of the nodes that they leave. */
+static void add_nodes(lowering *l, const outgoing *o, hd_value *nodes, hd_value *edges) {
+    for (uint32_t n = 0; n < l->nodes.count; n++) {
+        if (!l->nodes.items[n].reached) continue;
+        *nodes = hd_array_append(l->f->pool, *nodes, l->nodes.items[n].record);
+        for (uint32_t i = o->first.items[n]; i != NO_NODE; i = o->next.items[i])
+            *edges = hd_array_append(l->f->pool, *edges, edge_value(l, &l->edges.items[i]));
+    }
 }
 
 static hd_value function_value(lowering *l, const flow_function *fn) {
-    hd_value nodes = hd_array(), v = set(l, hd_object(), "name", hd_string(l->f->pool, fn->name));
-    for (uint32_t i = 0; i < l->nodes.count; i++)
-        nodes = hd_array_append(l->f->pool, nodes, l->nodes.items[i].record);
+    hd_value nodes = hd_array(), edges = hd_array();
+    hd_value v = set(l, hd_object(), "name", hd_string(l->f->pool, fn->name));
+    outgoing o = { 0 };
+    if (sort_edges(l, &o) && mark_reached(l, &o)) {
+        check_joins(l);
+        add_nodes(l, &o, &nodes, &edges);
+    } else {
+        nomem(l);
+    }
+    vec_fini(l->f->env, &o.first);
+    vec_fini(l->f->env, &o.next);
     if (hd_value_count(fn->params)) v = set(l, v, "params", fn->params);
     v = set(l, v, "nodes", nodes);
-    return set(l, v, "edges", edges_value(l));
+    return set(l, v, "edges", edges);
 }
 
 static hd_value lower_function(hd_flow *f, const flow_function *fn, bool is_main) {
     static const flow_step end = { .at = "", .call = "", .label = "return", .kind = FLOW_RETURN };
     lowering l = { .f = f, .is_main = is_main, .handler = NO_NODE, .path = "", .coming = "" };
+    flow_ids_init(&l.ids, f->env);
     add_end(&l, &l.ends, new_node(&l, of_kind(&l, "ENTRY"), "entry", ""), NULL, 0);
     lower_block(&l, &fn->body, "");
     if (l.ends.count && !f->problems.count) lower_return(&l, &end);
-    hd_value v = f->nomem ? (hd_value){ 0 } : function_value(&l, fn);
+    hd_value v = f->nomem || f->problems.count ? (hd_value){ 0 } : function_value(&l, fn);
+    flow_ids_fini(&l.ids);
     vec_fini(f->env, &l.nodes);
     vec_fini(f->env, &l.edges);
     vec_fini(f->env, &l.ends);

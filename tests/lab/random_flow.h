@@ -49,6 +49,24 @@ static void random_flow_gather(hd_flow *f, lab_random *r, int depth) {
     hd_flow_join(f, NULL, NULL);
 }
 
+/* Leaves the loop, or goes to its next turn, out of a block that may not raise at all. */
+static void random_flow_leave(hd_flow *f, lab_random *r) {
+    hd_flow_if(f, "x % 4 == 1");
+    hd_flow_try(f);
+    if (lab_random_below(r, 2)) hd_flow_action(f, "x", "step", "n=x");
+    if (lab_random_below(r, 2)) hd_flow_break(f);
+    else hd_flow_continue(f);
+    if (lab_random_below(r, 2)) {
+        hd_flow_except(f, NULL, NULL);
+        hd_flow_do(f, "x = x + 1");
+    } else {
+        hd_flow_finally(f);
+        hd_flow_action(f, "x", "step", "n=x");
+    }
+    hd_flow_end(f);
+    hd_flow_end(f);
+}
+
 static void random_flow_loop(hd_flow *f, lab_random *r, int depth, bool in_branch) {
     char target[8], over[24];
     const char *form = lab_random_below(r, 2) ? "[2, 0, 1][:%d]" : "range(%d)";
@@ -62,6 +80,7 @@ static void random_flow_loop(hd_flow *f, lab_random *r, int depth, bool in_branc
         else hd_flow_continue(f);
         hd_flow_end(f);
     }
+    if (lab_random_below(r, 3) == 0) random_flow_leave(f, r);
     hd_flow_do(f, "x = (x + 1) % 1009");
     if (lab_random_below(r, 2)) hd_flow_action(f, NULL, "step", "n=x");
     hd_flow_end(f);

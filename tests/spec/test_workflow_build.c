@@ -273,6 +273,82 @@ static void finally_is_done_on_every_way_out(void **state) {
 }
 
 /* hd_flow_id: a finally stands on each way out, the first with the id. */
+static void leave(bool breaks) {
+    if (breaks) hd_flow_break(flow);
+    else hd_flow_continue(flow);
+}
+
+/* `for: try: break`, or continue, with an except clause (0), finally (1), or both. */
+static void leave_a_block(bool breaks, int clauses) {
+    hd_flow_for(flow, "i", "range(2)");
+    hd_flow_try(flow);
+    leave(breaks);
+    if (clauses != 1) {
+        hd_flow_except(flow, NULL, NULL);
+        hd_flow_action(flow, NULL, "say", "'never'");
+    }
+    if (clauses != 0) {
+        hd_flow_finally(flow);
+        hd_flow_action(flow, NULL, "say", "'out'");
+    }
+    hd_flow_end(flow);
+    hd_flow_end(flow);
+    hd_flow_return(flow, "7");
+}
+
+/* What cannot be reached is not part of the IR: a block that raises nothing, and a loop that ends in its first turn. */
+static void what_cannot_be_reached_is_left_out(void **state) {
+    for (int i = 0; i < 6; i++) {
+        static const char *const finals[] = { "out out ", "out " };
+        hd_flow_close(flow);
+        assert_int_equal(hd_flow_open(pool, "w", &flow), HD_OK);
+        said[0] = 0;
+        leave_a_block(i % 2, i / 2);
+        assert_result("{}", "7");
+        assert_string_equal(said, i / 2 ? finals[i % 2] : "");
+    }
+    for (int i = 0; i < 2; i++) {
+        hd_flow_close(flow);
+        assert_int_equal(hd_flow_open(pool, "w", &flow), HD_OK);
+        said[0] = 0;
+        hd_flow_try(flow);
+        if (i) hd_flow_finally(flow);
+        else hd_flow_except(flow, NULL, NULL);
+        hd_flow_action(flow, NULL, "say", "'x'");
+        hd_flow_end(flow);
+        hd_flow_return(flow, "7");
+        assert_result("{}", "7");
+        assert_string_equal(said, i ? "x " : "");
+    }
+}
+
+static void a_loop_may_end_in_its_first_turn(void **state) {
+    hd_flow_for(flow, "i", "[5, 6]");
+    hd_flow_action(flow, NULL, "say", "i");
+    hd_flow_break(flow);
+    hd_flow_end(flow);
+    hd_flow_while(flow, "True");
+    hd_flow_break(flow);
+    hd_flow_end(flow);
+    hd_flow_return(flow, "i");
+    assert_result("{}", "5");
+}
+
+/* A finally is made once for each way out, and so is what it contains. */
+static void a_flow_with_too_many_nodes_is_refused_early(void **state) {
+    hd_value ir;
+    hd_error error = { 0 };
+    for (int i = 0; i < 60; i++) {
+        hd_flow_try(flow);
+        hd_flow_action(flow, NULL, "say", "'a'");
+        hd_flow_finally(flow);
+    }
+    hd_flow_action(flow, NULL, "say", "'b'");
+    for (int i = 0; i < 60; i++) hd_flow_end(flow);
+    assert_int_equal(hd_flow_ir(flow, &ir, &error), HD_LIMIT);
+    assert_non_null(strstr(error.message, "more than 100000 nodes"));
+}
+
 static void a_step_of_a_finally_may_have_an_id(void **state) {
     hd_value ir;
     hd_error error = { 0 };
@@ -507,10 +583,10 @@ static void w_end_of_branches(hd_flow *f) {
     hd_flow_each(f, "i", "range(2)");
     hd_flow_end(f);
 }
-static void w_no_way_back(hd_flow *f) {
-    hd_flow_while(f, "True");
-    hd_flow_break(f);
-    hd_flow_end(f);
+static void w_no_end_of_branch(hd_flow *f) {
+    hd_flow_each(f, "i", "range(2)");
+    hd_flow_raise(f, "ValueError(i)");
+    hd_flow_join(f, NULL, NULL);
 }
 static void w_gather(hd_flow *f) {
     hd_flow_gather(f);
@@ -634,7 +710,7 @@ static void what_is_wrong_is_said_with_call_and_line(void **state) {
         { w_two_else, "the else above it was the last alternative" },
         { w_return_in_branch, "a branch cannot return" },
         { w_end_of_branches, "branches are ended by hd_flow_join" },
-        { w_no_way_back, "no way through its body comes back" },
+        { w_no_end_of_branch, "hd_flow_join: no branch comes to its end" },
         { w_gather, "the gather above it has no branch" },
         { w_schema, "there is no input yet" },
         { w_keep, "hd_flow_keep: -1 is no number of seconds" },
@@ -835,6 +911,9 @@ int main(void) {
         TEST(loops_break_and_continue),
         TEST(an_exception_is_caught_by_its_class),
         TEST(finally_is_done_on_every_way_out),
+        TEST(what_cannot_be_reached_is_left_out),
+        TEST(a_loop_may_end_in_its_first_turn),
+        TEST(a_flow_with_too_many_nodes_is_refused_early),
         TEST(a_step_of_a_finally_may_have_an_id),
         TEST(ids_of_the_builder_never_meet_those_of_the_user),
         TEST(two_steps_of_a_long_name_have_two_ids),
