@@ -155,8 +155,10 @@ const command command_workflow_await = {
         "Shows what an instance (name/key) does until it is over, and prints its result, in the "
         "form in which it is stored (heddle workflow show has it for people). On a "
         "terminal a tree of steps is drawn anew as they begin and end; elsewhere each is a line on "
-        "stderr. It runs nothing: the program with the engine does, and may be started "
-        "meanwhile; the command says when no program runs the instance.\n\n"
+        "stderr. \"open\" is an action that waits for a worker or is with one: heddle workflow "
+        "show "
+        "asks the program which. It runs nothing: the program with the engine does, and may be "
+        "started meanwhile; the command says when no program runs the instance.\n\n"
         "The exit status is 0 if the instance is done, 3 if it failed, stalled or was cancelled.",
     .options = (const cli_option[]){ OPTIONS_AWAIT, OPTION_SPACE, { NULL, NULL, NULL } },
     .examples =

@@ -41,7 +41,8 @@ static void print_line(const cli *c, hd_value doc, const char *id) {
     printf("  ");
     print_status(c, stdout, status, true);
     printf("%*s%s  %s\n", (int)(STATUS_WIDTH > strlen(status) ? STATUS_WIDTH - strlen(status) : 1),
-           "", began ? when_text(began, when) : "", began ? span_text(ended - began, span) : "");
+           "", began ? when_text(began, when) : "",
+           began ? span_text(ended > began ? ended - began : 0, span) : "");
 }
 
 static bool print_entry(const hd_listing *entry, void *ctx) {

@@ -50,6 +50,18 @@ static bool is_taken(const reach *r, uint32_t from, const plan_edge *e) {
            leads_to(r->f, e->to, from, r->towards);
 }
 
+/* Where an exception of the node goes: out of a branch to the BARRIER that has it as a result, or to the HANDLER of the
+ * FAN_HEAD; PLAN_NONE: out of the function. */
+static uint32_t raised_to(const plan_function *f, uint32_t node) {
+    while (f->nodes[node].except == PLAN_NONE && f->nodes[node].fan != PLAN_NONE) {
+        node = f->nodes[node].fan;
+        uint32_t barrier = f->nodes[node].pair;
+        barrier_mode mode = f->nodes[barrier].mode;
+        if (mode == BARRIER_SETTLED || mode == BARRIER_FIRST) return barrier;
+    }
+    return f->nodes[node].except;
+}
+
 /* Along all edges but BACK. */
 static void spread(reach *r) {
     do {
@@ -58,7 +70,7 @@ static void spread(reach *r) {
             const plan_node *n = &r->f->nodes[i];
             bool stops = i == r->stopped;
             if (!r->there[i]) continue;
-            if (!stops || r->raises) mark(r, n->except);
+            if (!stops || r->raises) mark(r, raised_to(r->f, i));
             for (uint32_t k = 0; k < n->out_count && !stops; k++)
                 if (is_taken(r, i, plan_out(r->f, n, k))) mark(r, plan_out(r->f, n, k)->to);
         }
@@ -87,16 +99,18 @@ static bool is_behind(const plan_function *f, uint32_t node, uint32_t to, bool r
     return behind;
 }
 
-/* Whether the node is in a branch that a BARRIER_FIRST may have cancelled: one branch has ended, and it is not known
- * which. */
-static bool may_be_given_up(const plan_function *f, uint32_t node, uint32_t to) {
-    for (uint32_t at = f->nodes[node].fan; at != PLAN_NONE; at = f->nodes[at].fan)
-        if (f->nodes[f->nodes[at].pair].mode == BARRIER_FIRST && !is_around(f, at, to)) return true;
+/* Whether the node is in a branch that a BARRIER_FIRST may have cancelled (one branch has ended, and it is not known
+ * which), or in that of a fan-out over elements, of which there may have been none. */
+static bool may_be_left_out(const plan_function *f, uint32_t node, uint32_t to) {
+    for (uint32_t at = f->nodes[node].fan; at != PLAN_NONE; at = f->nodes[at].fan) {
+        bool given_up = f->nodes[f->nodes[at].pair].mode == BARRIER_FIRST;
+        if ((given_up || f->nodes[at].code) && !is_around(f, at, to)) return true;
+    }
     return false;
 }
 
 bool past_is_done(const plan_function *f, uint32_t node, uint32_t to) {
-    return !may_be_given_up(f, node, to) && is_behind(f, node, to, true);
+    return !may_be_left_out(f, node, to) && is_behind(f, node, to, true);
 }
 
 bool past_is_passed(const plan_function *f, uint32_t node, uint32_t to) {

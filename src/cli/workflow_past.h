@@ -11,7 +11,8 @@
 /* Whether every way from the ENTRY to `to` passes the end of `node`, without an exception of it. Of a node in a branch,
  * the ways through its own branch count: all branches were begun. False also without memory. */
 bool past_is_done(const plan_function *f, uint32_t node, uint32_t to);
-/* The same, if the node may have raised, or was given up because another branch came first. */
+/* The same, if the node may have raised, or was left out: given up because another branch came first, or there was no
+ * element. */
 bool past_is_passed(const plan_function *f, uint32_t node, uint32_t to);
 /* Whether `node` may run after `to`, without another visit of a loop. An instance that stands at a FAN_HEAD has begun
  * all branches: where it stands in them is told by their own open steps. */

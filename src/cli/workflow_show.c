@@ -56,10 +56,12 @@ static void print_error(flow *f, hd_value doc) {
 static const char *times_text(hd_value doc, char *out, size_t size) {
     char when[WHEN_TEXT], span[SPAN_TEXT];
     uint64_t began = flow_number(doc, "started"), ended = flow_number(doc, "finished");
+    uint64_t now =
+        ended ? ended : wall_ms(); /* the clock of the machine that began it may be ahead */
     out[0] = '\0';
     if (began)
         snprintf(out, size, "%s, %s%s", when_text(began, when), ended ? "took " : "for ",
-                 span_text((ended ? ended : wall_ms()) - began, span));
+                 span_text(now > began ? now - began : 0, span));
     return out;
 }
 
@@ -150,8 +152,9 @@ const command command_workflow_show = {
     .text =
         "Prints the status of an instance (name/key), its input, its variables, its result or "
         "error and where that was raised, and a tree of its steps: open now, done, failed, "
-        "passed (done, or raised what was caught, or given up for another branch), to come, "
-        "or \"-\" where neither the document nor the journal tells. If a program runs the "
+        "passed (done, or raised what was caught, or left out: given up for another branch, or of "
+        "an each that had nothing to do), to come, or \"-\" where neither the document nor the "
+        "journal tells. If a program runs the "
         "instance, it is asked: "
         "\"runs\" is an open step that a worker does, \"no worker\" one whose action no worker "
         "has. If no program runs it, what was asked of it meanwhile (cancel, pause) is named. A "

@@ -118,6 +118,15 @@ check "show: variables as the program has them" holds says 'variables {.*"pair":
 hides() { ! flow "$@" | grep -E '%t|\$ref|Traceback'; }
 check "show: nothing of the compiler's" holds hides show p.db passed/k
 check "show: somebody runs it" holds sh -c '! "$0" workflow show p.db passed/k | grep -q "no program"' "$heddle"
+flow register p.db "$irs/spared.json" >/dev/null
+flow start p.db spared --key k >/dev/null
+until_true says "waits  *go #wait" show p.db spared/k
+check "show: an each may have had nothing to do" holds says "^  passed  *echo #none" show p.db spared/k
+check "show: what raised is a result of the gather" holds says "^  passed  *fail #bad$" show p.db spared/k
+check "show: and nobody knows of the step behind it" holds says "^  -  *echo #behind" show p.db spared/k
+check "show: what raised left the gather, and was caught" holds says "^  -  *fail #bad.2" show p.db spared/k
+check "show: what is certain" holds says "^  done  *echo #certain" show p.db spared/k
+flow cancel p.db spared/k >/dev/null
 flow register p.db "$irs/left.json" >/dev/null
 flow start p.db left --key k >/dev/null
 until_true says "done  *echo #early" show p.db left/k
@@ -144,6 +153,9 @@ flow await p.db undo/k --timeout 20 >/dev/null 2>&1
 check "show: a loop that is over, as the journal tells" holds says "^  done  *each" show p.db undo/k
 check "show: what was done in it" holds says "^  done  *echo #back" show p.db undo/k
 kill -9 "$pid"; wait "$pid" 2>/dev/null
+"$heddle" set p.db 'main/workflow/spared/k#/started' 9999999999999 >/dev/null
+check "show: a clock that was ahead" holds says "started 2286.*, took 0 ms" show p.db spared/k
+check "ls: the same" holds says "spared/k .*2286-11-.*  0 ms" ls p.db spared
 check "show: nobody runs it" holds until_true says "no program runs it (process $pid has ended)" show p.db passed/k
 check "workflow why: the same" holds until_true says "no program runs it (process $pid has ended)" why p.db passed/k
 check "await: the same" fails 6 "no program runs passed/k; the next one goes on with it" workflow await p.db passed/k --timeout 0.1
