@@ -279,8 +279,8 @@ HD_API hd_status hd_workflow_signal(hd_engine *engine, const char *id, const cha
  * run may finish, and their results are kept; if no step follows, the instance ends. The engine still notices lost
  * workers, and a signal still reaches the instance: if it comes before the instance is resumed, it ends the wait, also
  * when the deadline of the wait has passed during the pause. Cancelling ends the pause, so that the clean-up runs.
- * Children are instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is over; HD_USAGE:
- * inside an action with a transaction. */
+ * Children that have begun are instances of their own and go on. HD_NOT_FOUND: there is no such instance, or it is
+ * over; HD_USAGE: inside an action with a transaction. */
 HD_API hd_status hd_workflow_pause(hd_engine *engine, const char *id);
 HD_API hd_status hd_workflow_resume(hd_engine *engine, const char *id);
 /* Runs an instance that is over again, with the version it was started with. With `node`, a node of the workflow's

@@ -9,7 +9,7 @@
  *
  * Walks only note that something is to be done: the instance is put into engine.families, and child_work goes
  * through them one by one before the next commit, so that children of children need no deep stack. A child whose
- * parent waits no longer is cancelled. */
+ * parent waits no longer is cancelled. A child of a parent that is paused begins when the pause ends. */
 #include "workflow/child_id.h"
 #include "workflow/engine.h"
 
@@ -290,6 +290,19 @@ static bool is_to_be_stored(strand *s) {
     return parent->changed;
 }
 
+/* The instance is paused: its child begins when step_queue puts the strand out again. */
+static void hold(strand *s) {
+    assert(s->state == STRAND_CHILD && !s->child);
+    if (!s->child_begun && !s->child_tag) draw_tag(s);
+    if (!list_linked(&s->unqueued)) list_push_back(&s->in->unqueued, &s->unqueued);
+}
+
+void child_resume(strand *s) {
+    if (s->child || list_linked(&s->want)) return;
+    list_push_back(&s->in->wanted, &s->want);
+    child_note(s->in->owner);
+}
+
 /* The strand waits for a child: it is there, it is over, or it begins now. */
 static void begin(hd_engine *e, strand *s) {
     char id[HD_INSTANCE_ID_SIZE];
@@ -321,6 +334,7 @@ static void begin(hd_engine *e, strand *s) {
     else if (hd_value_exists(doc) && control_is_over(doc)) deliver_stored(e, s, doc);
     else if (hd_value_exists(doc)) take_up(e, s, id);
     else if (s->cancelled) step_raise(e, s, CLASS_CancelledError, "");
+    else if (s->in->status == INSTANCE_PAUSED) hold(s);
     else start_child(e, pool, s, id);
     hd_pool_close(pool);
 }

@@ -562,6 +562,8 @@ void child_note(live *l);
 void child_leave(live *l);
 /* The strand's instance leaves the memory: the child stays, and is found again. */
 void child_unlink(strand *s);
+/* The strand is at a CHILD, and its instance is not paused: the child begins, if it has not. */
+void child_resume(strand *s);
 /* The instance leaves the memory: a parent that waits for it looks at the store. */
 void child_forget(live *l);
 /* Those that were postponed are due again. */

@@ -46,6 +46,7 @@ void step_queue(live *l) {
         s->timer.tie = s->begun; /* the order of timers that are due together, as in asyncio */
         hd_status status = s->due_ms ? binheap_push(&e->timers, &s->timer, s->due_ms) : HD_OK;
         if (!status && s->state == STRAND_READY) status = task_push(e, s, rank(e, l, s));
+        if (!status && s->state == STRAND_CHILD) child_resume(s);
         if (status) {
             live_lost(l);
             return;

@@ -49,6 +49,52 @@ static void a_child_runs_as_a_step_and_gives_its_result(void **state) {
     assert_int_equal(stats_now().finished, 2);
 }
 
+static const char two_children[] =
+    "{'id':'wait','kind':'WAIT','signal':'go'},{'id':'fan','kind':'FAN_HEAD'},"
+    "{'id':'c','kind':'CHILD','workflow':'double','args':{'n':20},'into':['name','r']},"
+    "{'id':'d','kind':'CHILD','workflow':'double','args':{'n':1},'into':['name','r']},"
+    "{'id':'join','kind':'BARRIER','give':['name','r'],'into':['name','all']},"
+    "{'id':'out','kind':'RETURN','value':['call','sum',[['name','all']]]}";
+static const char two_children_edges[] =
+    "['in','wait'],['wait','fan'],['fan','c','ELEM',0],['fan','d','ELEM',1],['c','join','JOIN'],"
+    "['d','join','JOIN'],['join','out']";
+
+/* hd_workflow_pause: a paused instance begins no step. Also if another engine has it by then. */
+static void a_child_is_not_begun_while_its_parent_is_paused(void **state) {
+    for (int turn = 0; turn < 4; turn++) {
+        bool again = turn % 2, cancels = turn / 2;
+        calls = 0;
+        register_family();
+        register_nodes("two", two_children, two_children_edges);
+        start("two", "{}");
+        pump();
+        assert_int_equal(hd_workflow_pause(engine, id), HD_OK);
+        pump();
+        assert_int_equal(hd_workflow_signal(engine, id, "go", hd_null()), HD_OK);
+        for (int i = 0; i < 5; i++) advance(1000);
+        assert_string_equal(field("status"), "paused");
+        assert_int_equal(calls, 0);
+        if (again) {
+            hd_engine_close(engine);
+            assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+            register_actions(engine);
+            advance(1000);
+            assert_string_equal(field("status"), "paused");
+            assert_int_equal(calls, 0);
+        }
+        if (cancels) {
+            assert_int_equal(hd_workflow_cancel(engine, id), HD_OK);
+            pump();
+            assert_string_equal(field("status"), "cancelled");
+            assert_int_equal(calls, 0);
+            continue;
+        }
+        assert_int_equal(hd_workflow_resume(engine, id), HD_OK);
+        assert_result("42");
+        assert_int_equal(calls, 2);
+    }
+}
+
 static void register_handled(const char *child, const char *args, const char *class_name) {
     char nodes[800];
     snprintf(nodes, sizeof nodes,
@@ -311,6 +357,7 @@ int main(void) {
 #define IN_A_WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down_world)
     const struct CMUnitTest tests[] = {
         IN_A_WORLD(a_child_runs_as_a_step_and_gives_its_result),
+        IN_A_WORLD(a_child_is_not_begun_while_its_parent_is_paused),
         IN_A_WORLD(what_a_child_raises_is_raised_in_its_parent),
         IN_A_WORLD(a_child_that_cannot_start_raises_in_its_parent),
         IN_A_WORLD(the_state_of_a_parent_names_its_child),
