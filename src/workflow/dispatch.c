@@ -54,6 +54,7 @@ static hd_status attach(hd_engine *e, worker *w, queue *q) {
     (void)vec_push(e->env, &q->workers, w);
     q->room += !is_full(w);
     q->near += !w->last_resort;
+    if (w->sole) q->sole = w;
     return HD_OK;
 }
 
@@ -66,6 +67,7 @@ static void detach(worker *w, queue *q) {
     assert(q->room >= !is_full(w) && q->near >= !w->last_resort);
     q->room -= !is_full(w);
     q->near -= !w->last_resort;
+    if (q->sole == w) q->sole = NULL;
     heat(w->e, q); /* those of last resort may have it now */
 }
 
@@ -362,7 +364,9 @@ static void begin_claim(hd_engine *e, task *c, worker *w, strand *s, line *l) {
 }
 
 /* Whether the worker gets what is in the queue. */
-static bool may_have(const worker *w, const queue *q) { return !w->last_resort || !q->near; }
+static bool may_have(const worker *w, const queue *q) {
+    return (!q->sole || q->sole == w) && (!w->last_resort || !q->near);
+}
 
 static queue *best_queue(const worker *w) {
     queue *best = NULL;

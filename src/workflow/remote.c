@@ -163,9 +163,24 @@ static bool take_line(remote *r, const char *name) {
     return false;
 }
 
+/* They are done in the program that runs the instance, once it has called hd_workflow_join, and wait for that. */
+static bool is_reserved(const char *action) {
+    return !strcmp(action, "heddle.send") || !strcmp(action, "heddle.wait");
+}
+
+static bool any_reserved(hd_value actions) {
+    for (hd_iter it = hd_iter_of(actions); hd_iter_next(&it);)
+        if (is_reserved(hd_value_as_text(it.value, ""))) return true;
+    return false;
+}
+
 static void hear_hello(remote *r, const wire_message *m) {
     if (r->greeted) {
         tell_error(r, HD_USAGE, "hello is said once");
+        return;
+    }
+    if (any_reserved(m->actions)) {
+        tell_error(r, HD_USAGE, "heddle.send and heddle.wait are done by the engine's program");
         return;
     }
     r->w = (worker){ .ops = &ops, .lines = &r->lines };

@@ -68,10 +68,11 @@ typedef struct queue {
     line *line;
     binheap ready; /* strands, by rank */
     VEC(struct worker *) workers;
-    uint32_t room; /* of its workers, those that are not full */
-    uint32_t near; /* of its workers, those without `last_resort` */
-    uint32_t turn; /* of its workers, the one that is offered something next */
-    list_node hot; /* in engine.hot: it has steps that have not been offered */
+    uint32_t room;             /* of its workers, those that are not full */
+    uint32_t near;             /* of its workers, those without `last_resort` */
+    const struct worker *sole; /* of its workers, the one with `sole`; NULL: none */
+    uint32_t turn;             /* of its workers, the one that is offered something next */
+    list_node hot;             /* in engine.hot: it has steps that have not been offered */
 } queue;
 
 /* The steps of one key, of which a limited number may be queued or running; limit.c. */
@@ -110,6 +111,7 @@ typedef struct worker {
     const name_vec *lines; /* that it serves; NULL, or none: all */
     uint32_t capacity;     /* claims that it may have at once. Changed by worker_set_capacity */
     bool last_resort;      /* it is offered what no other worker serves */
+    bool sole; /* what it serves is offered to no other worker: only the engine itself can do it */
     /* Its attempts only wait for something. So the timeout of a first attempt is a deadline: it counts from the
      * beginning of the step, also if the worker of another engine has waited before. */
     bool waits;

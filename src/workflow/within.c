@@ -220,7 +220,7 @@ hd_status within_serve(hd_engine *e, const char *action) {
         struct within *self = env_new0(e->env, sizeof *self);
         if (!self || hd_pool_open(e->heap, &self->pool))
             return env_free(e->env, self, sizeof *self), HD_NOMEM;
-        self->w = (worker){ .ops = &ops, .lines = &e->served, .capacity = 1 };
+        self->w = (worker){ .ops = &ops, .lines = &e->served, .capacity = 1, .sole = true };
         worker_join(e, &self->w);
         e->within = self;
     }

@@ -195,6 +195,45 @@ static void a_worker_is_welcomed_with_the_limits(void **state) {
     close(fd);
 }
 
+static hd_status answer(hd_action *a, hd_value args, void *ctx) {
+    return hd_action_return(a, hd_int(NULL, hd_action_tx(a) != NULL));
+}
+
+/* Only the engine's program can do them, whoever came first. */
+static void actions_with_a_transaction_go_to_no_worker(void **state) {
+    hd_action_spec spec = { .name = "work", .fn = answer, .transaction = true };
+    int before = worker_for("[\"work\"]", 5);
+    assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+    int after = worker_for("[\"work\"]", 5);
+    for (int i = 0; i < 6; i++) {
+        start("{}");
+        assert_string_equal(result_now(), "1");
+    }
+    assert_string_equal(hear(before), "");
+    assert_string_equal(hear(after), "");
+    hd_action_unregister(engine, "work"); /* then they may */
+    start("{}");
+    start("{}");
+    assert_has(hear(before), "\"type\":\"task\"");
+    assert_has(hear(after), "\"type\":\"task\"");
+    close(before);
+    close(after);
+}
+
+static void a_worker_does_not_send_events_or_wait_for_cells(void **state) {
+    static const char *const names[] = { "heddle.send", "heddle.wait" };
+    for (int i = 0; i < 2; i++) {
+        char hello[100];
+        int fd = join();
+        snprintf(hello, sizeof hello,
+                 "{\"type\":\"hello\",\"heddle\":1,\"actions\":[\"work\",\"%s\"]}", names[i]);
+        say(fd, hello);
+        pump();
+        assert_has(hear(fd), "HD_USAGE");
+        close(fd);
+    }
+}
+
 static void a_step_goes_to_a_worker_and_its_result_into_the_workflow(void **state) {
     int fd = worker_now();
     start("{\"n\":[1,\"\\u00e9\",{\"a\":null}]}");
@@ -883,6 +922,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_worker_is_welcomed_with_the_limits),
         TEST(a_step_goes_to_a_worker_and_its_result_into_the_workflow),
+        TEST(actions_with_a_transaction_go_to_no_worker),
+        TEST(a_worker_does_not_send_events_or_wait_for_cells),
         TEST(a_failure_is_an_exception_of_its_class),
         TEST(a_class_that_is_not_known_is_in_the_message),
         TEST(an_exception_crosses_as_a_value),
