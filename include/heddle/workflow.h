@@ -65,7 +65,7 @@ typedef struct hd_engine_options {
      * "keep" in a workflow's IR replaces both. They apply to instances that end while an engine with these options is
      * active; instances that ended before, and stalled ones, stay. */
     uint64_t keep_ms, keep_most;
-    /* Bytes, as JSON, that a program may give at once: a result of an action that is longer is a ValueError in the
+    /* Bytes, as JSON, that cross at once: a result of an action or a child that is longer is a ValueError in the
      * workflow, a longer input or payload of a signal is HD_LIMIT, and of a longer exception only the class stays.
      * Default 16 MiB. */
     uint64_t value_max;

@@ -121,6 +121,10 @@ void child_retry(hd_engine *e) {
 
 static void deliver_error(hd_engine *e, strand *s, hd_value error) {
     ev exception = ev_unbound();
+    if (!engine_takes(e, error)) { /* as from an action: cut */
+        step_fail_with(e, s, error);
+        return;
+    }
     plan_use(s->in->p);
     hd_status status = hd_value_exists(error) ? decode_value(e->w, error, &exception, NULL) : HD_OK;
     if (!status && exception.kind == EV_EXC) step_raise_value(e, s, exception);

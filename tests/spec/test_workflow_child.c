@@ -116,6 +116,18 @@ static void what_a_child_raises_is_raised_in_its_parent(void **state) {
     assert_result("\"oh\"");
 }
 
+/* hd_engine_options.value_max: the class of a longer exception stays. */
+static void a_long_exception_of_a_child_is_cut(void **state) {
+    hd_value result;
+    register_nodes("bad",
+                   "{'id':'r','kind':'RAISE','value':['new','KeyError',[['*','x',17000000]]]}",
+                   "['in','r']");
+    register_handled("bad", "", "KeyError");
+    start("outer", "{}");
+    assert_int_equal(await(&result), HD_OK);
+    assert_non_null(strstr(hd_value_as_text(result, ""), "is longer than 16777216 bytes"));
+}
+
 static void a_child_that_cannot_start_raises_in_its_parent(void **state) {
     register_handled("nothing", "", "LookupError");
     start("outer", "{}");
@@ -359,6 +371,7 @@ int main(void) {
         IN_A_WORLD(a_child_runs_as_a_step_and_gives_its_result),
         IN_A_WORLD(a_child_is_not_begun_while_its_parent_is_paused),
         IN_A_WORLD(what_a_child_raises_is_raised_in_its_parent),
+        IN_A_WORLD(a_long_exception_of_a_child_is_cut),
         IN_A_WORLD(a_child_that_cannot_start_raises_in_its_parent),
         IN_A_WORLD(the_state_of_a_parent_names_its_child),
         IN_A_WORLD(cancelling_a_parent_cancels_its_child_first),
