@@ -143,7 +143,9 @@ static void interfere(void) {
     interferences++;
 }
 
-/* Where it is to fail it raises an exception, or the store refuses its commit for good. */
+enum { VALUE_MAX = 10000 };
+
+/* Where it is to fail it raises an exception, or the store refuses its commit for good, or the engine its result. */
 static hd_status effect(hd_action *a, hd_value args, void *ctx) {
     (void)ctx;
     bool failed;
@@ -155,6 +157,8 @@ static hd_status effect(hd_action *a, hd_value args, void *ctx) {
     hd_status status = hd_tx_set(tx, cell, hd_int(hd_action_pool(a), before + 1));
     if (status) return status;
     if (failed && x % 2) return hd_tx_require_absent(tx, hd_cell_at(rt, "main/taken"));
+    if (failed && x % 3 == 0)
+        return hd_action_return(a, hd_string_f(hd_action_pool(a), "%*d", VALUE_MAX, 0));
     if (failed) return hd_action_raise(a, "ValueError", "effect");
     effects++;
     if (roll(4) == 0) interfere();
@@ -366,7 +370,8 @@ static int set_up(void **state) {
     options.memory = memory;
     assert_int_equal(hd_open(NULL, &options, &rt, &error), HD_OK);
     assert_int_equal(hd_open(NULL, &options, &writer, &error), HD_OK);
-    assert_int_equal(hd_engine_open(rt, NULL, &engine, &error), HD_OK);
+    assert_int_equal(
+        hd_engine_open(rt, &(hd_engine_options){ .value_max = VALUE_MAX }, &engine, &error), HD_OK);
     assert_int_equal(hd_pool_open(hd_runtime_heap(rt), &pool), HD_OK);
     for (int i = 0; i < 2; i++) join_worker(&workers[i]);
     hd_action_spec spec = { .name = "effect", .fn = effect, .transaction = true };
