@@ -220,11 +220,12 @@ HD_API void hd_tx_abort(hd_tx *tx);
  * aborts. It may be called several times, so all its changes must go through `tx`. */
 typedef hd_status (*hd_tx_fn)(hd_tx *tx, void *ctx);
 
-/* Runs `fn` in a transaction, and returns HD_OK when its commit is stored. `fn` runs again, after growing delays, if
- * another writer has changed what it read (HD_CLASS_STALE, up to 200 times), while a document is still loading
- * (HD_CLASS_PENDING), and after a transient failure (up to 10 times). Any other status of `fn` or of its commit is
- * returned, and the store is unchanged. The call pumps while it waits, so computations and handlers run meanwhile.
- * HD_USAGE inside a transaction, a run, or a function that the runtime calls. */
+/* Runs `fn` in a transaction, and returns HD_OK when its commit is stored. `fn` runs again at once if another writer
+ * has changed what it read (HD_CLASS_STALE, up to 1000 times; writers make way for one that is refused). It runs again
+ * after growing delays while a document is still loading (HD_CLASS_PENDING), after a transient failure (up to 10
+ * times), and if `fn` itself returns a status of HD_CLASS_STALE (up to 200 times). Any other status of `fn` or of its
+ * commit is returned, and the store is unchanged. The call pumps while it waits, so computations and handlers run
+ * meanwhile. HD_USAGE inside a transaction, a run, or a function that the runtime calls. */
 HD_API hd_status hd_transact(hd_runtime *rt, hd_tx_fn fn, void *ctx);
 /* The same without waiting: the first attempt is made at once, later ones in later pumps, and `told` (may be NULL) is
  * called in a pump with the final status. Sync and close wait for it. While a server is away (HD_BUSY) it waits, as

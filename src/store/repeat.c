@@ -2,14 +2,20 @@
  *
  * A *repeat* is one call of hd_transact or hd_transact_later. It is either under way (its commit has no
  * verdict yet) or waits in the heap of the runtime for the time of its next attempt. An attempt that ends
- * for good tells the caller once. */
+ * for good tells the caller once.
+ *
+ * A refused attempt is made again at once: the rows that refused it have been told, and whoever waited would lose to
+ * those that do not. A writer that commits back to back makes way for the others once it has met rows of theirs
+ * (store/log/writer.c), and a repeat that is refused again and again leaves none. So it *knocks*: it sends a commit of
+ * nothing, which no writer can refuse. */
 #include "store/repeat.h"
 
 #include "store/runtime.h"
 #include "store/tx.h"
 
-enum { ATTEMPTS_MAX = 200, FAULTS_MAX = 10, DOUBLINGS_MAX = 6 };
+enum { REFUSALS_MAX = 1000, ATTEMPTS_MAX = 200, FAULTS_MAX = 10, DOUBLINGS_MAX = 6 };
 #define FIRST_WAIT_NS UINT64_C(1000000)
+#define KNOCK_NS      UINT64_C(20000000) /* refused for so long, and again after the same time */
 
 struct repeat {
     binheap_item timer; /* in runtime.repeats while it waits for its next attempt */
@@ -21,8 +27,11 @@ struct repeat {
     void *told_ctx;
     bool later;       /* no caller waits for it */
     hd_status last;   /* why the last attempt did not count */
-    uint32_t refused; /* attempts whose reads had changed */
-    uint32_t faults;  /* attempts that met a transient failure */
+    bool judged;      /* the last attempt was the store's to refuse */
+    uint32_t refused; /* attempts that it has refused, because their reads had changed */
+    uint32_t stale;  /* attempts that read what was out of date here, and is being computed again */
+    uint32_t faults; /* attempts that met a transient failure */
+    uint64_t waiting_ns; /* since when: the first refusal, or the last knock */
 };
 
 static void end(repeat *q, hd_status status) {
@@ -40,9 +49,11 @@ static bool waits_for_store(const repeat *q, hd_status status) {
     return q->later && runtime_waits_for_store(q->rt, status);
 }
 
-/* Between three quarters of the time and all of it, so that two writers do not meet again. */
+/* Between three quarters of the time and all of it, so that two programs do not meet again. An attempt that was refused
+ * waits for the next pump only. */
 static uint64_t wait_ns(const repeat *q) {
-    uint32_t doublings = q->refused + q->faults;
+    if (q->judged && hd_status_class(q->last) == HD_CLASS_STALE) return 1;
+    uint32_t doublings = q->stale + q->faults;
     if (waits_for_store(q, q->last)) doublings = DOUBLINGS_MAX;
     uint64_t ns = FIRST_WAIT_NS << (doublings < DOUBLINGS_MAX ? doublings : DOUBLINGS_MAX);
     return ns - env_random_u64(&q->rt->env) % (ns / 4);
@@ -53,7 +64,7 @@ static bool count_as_passing(repeat *q, hd_status status) {
     if (!q->fn) return false;
     if (waits_for_store(q, status)) return true;
     switch (hd_status_class(status)) {
-    case HD_CLASS_STALE: return ++q->refused < ATTEMPTS_MAX;
+    case HD_CLASS_STALE: return q->judged ? ++q->refused < REFUSALS_MAX : ++q->stale < ATTEMPTS_MAX;
     case HD_CLASS_TRANSIENT: return ++q->faults < FAULTS_MAX;
     case HD_CLASS_PENDING: return true; /* a document is on its way */
     default: return false;
@@ -65,20 +76,32 @@ static hd_status plan(repeat *q, hd_status status) {
     assert(status != HD_OK && !binheap_linked(&q->timer));
     if (!count_as_passing(q, status)) return status;
     q->last = status;
-    uint64_t at = env_now_ns(&q->rt->env) + wait_ns(q);
+    uint64_t now = env_now_ns(&q->rt->env), at = now + wait_ns(q);
+    if (!q->waiting_ns && q->refused) q->waiting_ns = now;
     return binheap_push(&q->rt->repeats, &q->timer, at) ? status : HD_OK;
 }
 
 static void on_verdict(hd_status status, void *ctx) {
     repeat *q = ctx;
     assert(list_linked(&q->link) && !binheap_linked(&q->timer)); /* it was under way */
+    q->judged = true;
     hd_status final = status ? plan(q, status) : HD_OK;
     if (!status || final) end(q, final);
+}
+
+/* Along with an attempt, in the same group. Without memory there is another one. */
+static void knock_if_due(repeat *q) {
+    replica *r = &q->rt->r;
+    uint64_t now = env_now_ns(&q->rt->env);
+    if (!q->refused || now < q->waiting_ns + KNOCK_NS) return;
+    commit *c = replica_commit_new(r, HD_COMMIT_SOURCE);
+    if (c && !replica_commit(r, c, NULL)) q->waiting_ns = now;
 }
 
 /* HD_OK: it is under way, or another attempt is planned. Otherwise it is over. */
 static hd_status attempt(repeat *q) {
     hd_tx *tx;
+    q->judged = false;
     hd_status status = hd_tx_begin(q->rt, &tx);
     if (status) return plan(q, status);
     bool driven = q->rt->driven;
@@ -87,7 +110,9 @@ static hd_status attempt(repeat *q) {
     q->rt->driven = driven;
     if (!status) status = hd_tx_commit(tx, on_verdict, q);
     else hd_tx_abort(tx);
-    return status ? plan(q, status) : HD_OK;
+    if (status) return plan(q, status);
+    knock_if_due(q);
+    return HD_OK;
 }
 
 void repeat_pump(hd_runtime *rt) {

@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { INCREMENTS = 150 };
+enum { INCREMENTS = 150, TOGETHER = 1000, LEAST = TOGETHER / 20 };
 
 static char file[256];
 
@@ -96,6 +97,51 @@ static void increments_of_two_processes_all_count(void **state) {
     assert_int_equal(hd_store_check(file, NULL, print_finding, NULL, NULL), HD_OK);
 }
 
+/* What two processes have counted. */
+typedef struct race {
+    _Atomic int ready, done[2];
+} race;
+
+static hd_status add_one(hd_tx *tx, void *ctx) {
+    hd_cell cell = hd_cell_at(hd_tx_runtime(tx), "main/total");
+    (void)ctx;
+    return hd_tx_set_int(tx, cell, hd_value_as_int(hd_tx_get(tx, cell), 0) + 1);
+}
+
+/* Adds to one number without a pause, until both have done so TOGETHER times. */
+static hd_status run_race(race *r, int me) {
+    hd_runtime *rt = open_store();
+    if (!rt) return HD_IO;
+    hd_status status = HD_OK;
+    r->ready++;
+    while (r->ready < 2) usleep(1000);
+    while (!status && r->done[0] + r->done[1] < TOGETHER) {
+        status = hd_transact(rt, add_one, NULL);
+        if (!status) r->done[me]++;
+    }
+    if (status) fprintf(stderr, "transact: %s\n", hd_status_name(status));
+    r->done[me] += status ? TOGETHER : 0; /* the other one ends, too */
+    hd_status closed = hd_close(rt);
+    return status ? status : closed;
+}
+
+/* A writer that reads, adds and writes back to back leaves the other one its share. */
+static void neither_of_two_processes_starves(void **state) {
+    (void)state;
+    race *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(r != MAP_FAILED);
+    assert_int_equal(hd_close(open_store()), HD_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) _exit(run_race(r, 1) ? 1 : 0);
+    assert_int_equal(run_race(r, 0), HD_OK);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    if (r->done[0] < LEAST || r->done[1] < LEAST) fail_msg("%d and %d", r->done[0], r->done[1]);
+    assert_int_equal(munmap(r, sizeof *r), 0);
+}
+
 static void hear(const hd_notice *notice, void *ctx) {
     if (notice->kind == HD_CHANGE_INTEGRATE) ++*(int *)ctx;
 }
@@ -126,6 +172,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, folder_remove)
     const struct CMUnitTest tests[] = {
         TEST(increments_of_two_processes_all_count),
+        TEST(neither_of_two_processes_starves),
         TEST(a_watching_process_hears_each_commit),
     };
     return cmocka_run_group_tests_name("two", tests, NULL, NULL);

@@ -34,6 +34,7 @@ static int close_two(void **state) {
 typedef struct adding {
     int runs;
     int overtaken; /* the other runtime writes during so many of the first runs */
+    int taking_ms; /* and so much time passes meanwhile */
     hd_status answer;
 } adding;
 
@@ -51,7 +52,10 @@ static hd_status add_one(hd_tx *tx, void *ctx) {
     hd_value v = hd_tx_get(tx, n);
     if (hd_value_status(v)) return hd_value_status(v);
     w->runs++;
-    if (w->runs <= w->overtaken) write_elsewhere(w->runs * 100);
+    if (w->runs <= w->overtaken) {
+        write_elsewhere(w->runs * 100);
+        if (w->taking_ms) lab_advance_ms(l, (uint64_t)w->taking_ms);
+    }
     if (w->answer) return w->answer;
     return hd_tx_set_int(tx, n, hd_value_as_int(v, 0) + 1);
 }
@@ -89,7 +93,44 @@ static void a_transient_failure_is_tried_ten_times(void **state) {
 static void it_gives_up_where_it_is_always_overtaken(void **state) {
     adding w = { .overtaken = 1000 };
     assert_int_equal(hd_status_class(hd_transact(a, add_one, &w)), HD_CLASS_STALE);
+    assert_int_equal(w.runs, 1000);
+}
+
+/* The function itself has read what is out of date here: that takes its time. */
+static void what_is_out_of_date_is_waited_for(void **state) {
+    adding w = { .answer = HD_STALE };
+    uint64_t began = lab_now_ms(l);
+    assert_int_equal(hd_transact(a, add_one, &w), HD_STALE);
     assert_int_equal(w.runs, 200);
+    assert_in_range(lab_now_ms(l) - began, 5000, 15000);
+}
+
+/* What refused an attempt has been told: whoever waited would lose to a writer that does not. */
+static void an_attempt_that_was_refused_is_made_again_at_once(void **state) {
+    adding w = { .overtaken = 100 };
+    uint64_t began = lab_now_ms(l);
+    assert_int_equal(hd_transact(a, add_one, &w), HD_OK);
+    assert_int_equal(w.runs, 101);
+    assert_int_equal(lab_now_ms(l), began);
+}
+
+static uint64_t accepted_of(const hd_runtime *rt) {
+    hd_store_stats stats;
+    hd_runtime_store_stats(rt, &stats);
+    return stats.accepted;
+}
+
+/* So that other processes hear of this one: they see what is accepted, and not what is refused. A commit of nothing
+ * goes with an attempt that begins 20 ms after the first refusal, and again every 20 ms. */
+static void a_transaction_that_is_refused_for_long_sends_commits_of_nothing(void **state) {
+    for (int overtaken = 0; overtaken <= 10; overtaken++) {
+        adding w = { .overtaken = overtaken, .taking_ms = 10 };
+        uint64_t before = accepted_of(a);
+        assert_int_equal(hd_transact(a, add_one, &w), HD_OK);
+        assert_int_equal(hd_runtime_sync(a), HD_OK);
+        int of_nothing = overtaken < 2 ? 0 : (overtaken - 1) / 2;
+        assert_int_equal(accepted_of(a) - before, 1 + of_nothing);
+    }
 }
 
 static hd_status inside(hd_tx *tx, void *ctx) {
@@ -208,6 +249,9 @@ int main(void) {
         T(a_status_of_its_own_ends_it),
         T(a_transient_failure_is_tried_ten_times),
         T(it_gives_up_where_it_is_always_overtaken),
+        T(what_is_out_of_date_is_waited_for),
+        T(an_attempt_that_was_refused_is_made_again_at_once),
+        T(a_transaction_that_is_refused_for_long_sends_commits_of_nothing),
         T(inside_a_transaction_it_is_refused),
         T(without_waiting_the_end_is_told_in_a_pump),
         T(a_first_attempt_that_ends_it_is_returned),

@@ -29,7 +29,8 @@ enum {
     BACKOFF_MAX_MS = 500, /* up to this */
     PATIENCE = 3,         /* failures in a row before the runtime is told of them */
     RACES = 100,          /* races lost to other writers in a row that do not count as a failure */
-    COURTESY = 8 /* groups after which the writer pauses, once it has met rows of another process */
+    RUN = 8, /* groups one after the other, then a pause: while other processes write, too */
+    COURTESY = 8 * RUN /* groups after the last rows of another process for which that holds */
 };
 
 /* ---- The thread ---------------------------------------------------------------------------- */
@@ -191,12 +192,12 @@ static uint64_t tail_limit(const writer *w) {
     return w->options.tail_bytes ? w->options.tail_bytes : TAIL_DEFAULT;
 }
 
-/* SQLite's locks are not fair: a process that commits back to back would keep all others from committing. While
- * several processes write, each writer pauses for a moment after each group. */
+/* A process that commits back to back would keep all others from committing: SQLite's locks are not fair, and whoever
+ * appends to a server reads, and often runs its function, again, before it can. So while several processes write, each
+ * pauses for a moment after a run of groups. A pause after each group would leave the store idle: a pause is longer
+ * than it takes another process to begin. */
 static void step_aside(writer *w) {
-    if (!w->courtesy) return;
-    w->courtesy--;
-    make_way(w);
+    if (w->courtesy && --w->courtesy % RUN == 0) make_way(w);
 }
 
 #ifndef NDEBUG
@@ -242,7 +243,7 @@ static hd_status work_once(writer *w) {
     w->races = 0;
     w->waiting = 0;
     w->rested_ms = 0;
-    if (o->before != before) w->courtesy = COURTESY;
+    if (o->before != before) w->courtesy = COURTESY + w->courtesy % RUN; /* the run goes on */
 #ifndef NDEBUG
     check_sometimes(w);
 #endif
