@@ -318,9 +318,9 @@ hd_status pg_put_head(log_store *s, const doc_name *name, const head_row *row, i
     args_number(&a, (int64_t)row->hash);
     args_text_or_null(&a, row->meta);
     args_text_or_null(&a, row->value);
-    args_name(&a, name);
+    if (!row->exists) args_name(&a, name);
     note_change(mine, name);
-    return conn_send(&mine->conn, PG_HEAD_PUT, &a);
+    return conn_send(&mine->conn, row->exists ? PG_HEAD_SET : PG_HEAD_ADD, &a);
 }
 
 static void note_change_of(pg_store *s, int64_t doc) {

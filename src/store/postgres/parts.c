@@ -163,18 +163,17 @@ typedef struct telling {
     void *ctx;
 } telling;
 
-static hd_status tell_missing(void *ctx, const conn *c, const PGresult *r, int i, bool *stop) {
+static hd_status tell_line(void *ctx, const conn *c, const PGresult *r, int i, bool *stop) {
     const telling *to = ctx;
-    char line[80];
     (void)stop;
-    snprintf(line, sizeof line, "the table or index %s is missing", word_at(c, r, i, 0));
-    to->fn(line, to->ctx);
+    to->fn(word_at(c, r, i, 0), to->ctx);
     return HD_OK;
 }
 
 hd_status pg_check(log_store *s, hd_check_fn fn, void *ctx) {
     conn *c = conn_of(s);
-    hd_status status = conn_each(c, PG_MISSING, NULL, tell_missing, &(telling){ fn, ctx });
+    hd_status status = conn_each(c, PG_MISSING, NULL, tell_line, &(telling){ fn, ctx });
+    if (!status) status = conn_each(c, PG_META_WRONG, NULL, tell_line, &(telling){ fn, ctx });
     if (!status) status = conn_ask(c, PG_PARTS, NULL);
     if (status) return status;
     const PGresult *r = c->results[c->count - 1];

@@ -80,12 +80,14 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
     [PG_HEADS_GET] = { "select " HEAD_COLUMNS " from head where (space, id, scope, instance) in"
                        " (select * from unnest($1, $2, $3, $4))",
                        "TTTT" },
-    [PG_HEAD_PUT] = { "insert into head(" HEAD_COLUMNS ")"
-                      " values($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
-                      " on conflict (doc) do update set kind = $2, seq = $3, meta_seq = $4,"
-                      " guarded = $5, large = $6, size = $7, patched = $8, hash = $9, meta = $10,"
-                      " value = $11",
+    /* A number that another document has is an error, and never that document's end. */
+    [PG_HEAD_ADD] = { "insert into head(" HEAD_COLUMNS ")"
+                      " values($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
                       "ntnnbbnnntttttt" },
+    [PG_HEAD_SET] = { "update head set kind = $2, seq = $3, meta_seq = $4, guarded = $5,"
+                      " large = $6, size = $7, patched = $8, hash = $9, meta = $10, value = $11"
+                      " where doc = $1",
+                      "ntnnbbnnntt" },
     [PG_HEAD_PATCHED] = { "update head set seq = $2, patched = $3 where doc = $1", "nnn" },
     [PG_HEAD_DROP] = { "delete from head where doc = $1", "n" },
     [PG_LARGE_GET] = { "select 0::bigint, hash, value from large where doc = $1", "n" },
@@ -153,7 +155,8 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                    " from presence where session = $1 and expires > clock_timestamp()",
                    "t" },
     /* Tables and indexes by name, as schema.h makes them. The primary key of the log decides which writer has a row. */
-    [PG_MISSING] = { "select name from (values ('head'), ('head_gone'), ('head_kind'), "
+    [PG_MISSING] = { "select 'the table or index ' || name || ' is missing' from (values ('head'), "
+                     "('head_gone'), ('head_kind'), "
                      "('head_meta'),"
                      " ('head_name'), ('head_patched'), ('head_pkey'), ('head_seq'), ('large'),"
                      " ('large_pkey'), ('log'), ('log_pkey'), ('meta'), ('meta_pkey'), ('node'),"
@@ -161,6 +164,14 @@ const pg_statement pg_statements[PG_SQL_COUNT_] = {
                      " ('reader'), ('reader_pkey'), ('session'), ('session_pkey'), ('space'),"
                      " ('space_pkey')) made(name) where to_regclass(name) is null",
                      "" },
+    /* The checkpoint is asked for by itself. New head rows are numbered from 'docs' on. */
+    [PG_META_WRONG] = { "select 'meta: there is no ' || key from (values ('format'), ('kept'),"
+                        " ('docs'), ('secret')) made(key) where not exists (select from meta"
+                        " where meta.key = made.key and coalesce(number::text, bytes::text) <> '')"
+                        " union all select 'meta: docs is ' || number || ', but a row of head has"
+                        " the number ' || doc from meta, (select max(doc) as doc from head) last"
+                        " where key = 'docs' and number < doc",
+                        "" },
     /* With no head row, or one that has no large value. */
     [PG_PARTS] = { "select 'large', doc from large where doc not in (select doc from head where "
                    "large)"

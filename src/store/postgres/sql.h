@@ -35,7 +35,8 @@ typedef enum pg_sql {
     PG_TOMBSTONES_DROP,
     PG_HEAD_GET,
     PG_HEADS_GET,
-    PG_HEAD_PUT,
+    PG_HEAD_ADD,
+    PG_HEAD_SET,
     PG_HEAD_PATCHED,
     PG_HEAD_DROP,
     PG_LARGE_GET,
@@ -66,6 +67,7 @@ typedef enum pg_sql {
     PG_LEAVE,
     PG_LASTS,
     PG_MISSING,
+    PG_META_WRONG,
     PG_PARTS,
     PG_SIZES,
     PG_SQL_COUNT_
