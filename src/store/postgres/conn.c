@@ -142,6 +142,15 @@ static hd_status status_of_line(const char *line, const char *end, const char *s
                                     : HD_OK;
 }
 
+/* Of several hosts each has its say in few words, so that an hd_error has room for all: without the first words of
+ * libpq, and without its question whether the server is running, a line of its own. */
+static const char *in_few_words(const conn *c, const char *line, const char *end) {
+    static const char first[] = "connection to server ";
+    if (c->hosts.count < 2) return line;
+    if (*line == '\t') return end;
+    return strncmp(line, first, strlen(first)) ? line : line + strlen(first);
+}
+
 /* An attempt to connect has failed. libpq tells its SQLSTATE in the text of its error message only, and only if the
  * message is verbose. What is kept of the message is the text without SQLSTATEs, and without the lines that follow the
  * first of them, which name a place in the server's source code. An address may have several hosts: the first that
@@ -157,7 +166,7 @@ static void fail_to_connect(conn *c) {
         if (!c->refused && (c->refused = status_of_line(line, end, state))) n = 0;
         if (has_state && !state) continue;
         has_state = has_state || state;
-        for (const char *at = line; at < next && n + 1 < sizeof words; at++) {
+        for (const char *at = in_few_words(c, line, end); at < next && n + 1 < sizeof words; at++) {
             if (at == state) at += strlen("28P01: ");
             words[n++] = *at;
         }
