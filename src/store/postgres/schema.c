@@ -14,9 +14,11 @@ enum { MAKE_TRIES = 3 };
 
 /* What a schema says it is. Texts of the simple protocol. */
 typedef struct look {
-    long tables; /* and views */
+    bool is_there; /* the schema */
+    long tables;   /* and views */
     bool has_meta;
     bool standby, read_only, utf8, may_use, may_read, may_write;
+    bool hides;        /* row-level security keeps rows from this user */
     long mark, format; /* 0: none */
 } look;
 
@@ -44,7 +46,8 @@ static hd_status look_at(conn *c, look *out) {
            " pg_is_in_recovery(), getdatabaseencoding() = 'UTF8',"
            " current_setting('default_transaction_read_only') = 'on',"
            " (select coalesce(bool_and(has_schema_privilege(n.oid, 'usage')), true)"
-           "  from pg_namespace n where " OURS ")");
+           "  from pg_namespace n where " OURS "),"
+           " exists(select from pg_namespace n where " OURS ")");
     if (!r) return c->failure;
     out->tables = long_at(c, r, 0);
     out->has_meta = yes_at(c, r, 1);
@@ -52,17 +55,23 @@ static hd_status look_at(conn *c, look *out) {
     out->utf8 = yes_at(c, r, 3);
     out->read_only = yes_at(c, r, 4);
     out->may_use = yes_at(c, r, 5);
+    out->is_there = yes_at(c, r, 6);
     c->pq.PQclear(r);
     return HD_OK;
 }
 
 /* What stands in `meta`. A table of that name that is not ours has other columns. */
 static hd_status look_inside(conn *c, look *out) {
-    PGresult *r = conn_exec(c, "select " RIGHT("insert") " and " RIGHT("update") " and " RIGHT(
-                                   "delete") ", " RIGHT("select"));
+    PGresult *r = conn_exec(
+        c,
+        "select " RIGHT("insert") " and " RIGHT("update") " and " RIGHT("delete") ", " RIGHT(
+            "select") ", "
+                      "exists(select from pg_class k join pg_namespace n"
+                      " on n.oid = k.relnamespace where " OURS " and row_security_active(k.oid))");
     if (!r) return c->failure;
     out->may_write = yes_at(c, r, 0);
     out->may_read = yes_at(c, r, 1);
+    out->hides = yes_at(c, r, 2);
     c->pq.PQclear(r);
     if (!out->may_read) return HD_OK;
     r = conn_exec(c, "select coalesce(max(number) filter (where key = 'heddle'), 0),"
@@ -84,11 +93,11 @@ static bool execute(conn *c, const char *sql) {
 }
 
 /* If two programs make one store at the same moment, the second one fails here, and then finds the store made. */
-static hd_status make(conn *c) {
-    char head[256];
+static hd_status make(conn *c, bool schema_is_there) {
+    char head[256] = "begin";
     char *schema = c->pq.PQescapeIdentifier(c->c, c->url.schema, strlen(c->url.schema));
     if (!schema) return HD_NOMEM;
-    snprintf(head, sizeof head, "begin; create schema if not exists %s;", schema);
+    if (!schema_is_there) snprintf(head, sizeof head, "begin; create schema %s", schema);
     c->pq.PQfreemem(schema);
     bool good = execute(c, head);
     for (int i = 0; good && i < PG_FORMAT; i++) good = execute(c, pg_schema_steps[i]);
@@ -104,16 +113,24 @@ static hd_status refuse(const conn *c, hd_status status, const char *what, hd_er
     return status;
 }
 
-static hd_status refuse_right(const conn *c, const char *what, hd_error *error) {
-    const char *user = c->pq.PQuser(c->c), *schema = c->url.schema;
-    env_error(error, HD_READ_ONLY,
-              "%s: the user %s may not %s; its owner: `grant usage on schema %s to %s; grant"
-              " select, insert, update, delete on all tables in schema %s to %s`",
-              c->url.shown, user, what, schema, user, schema, user);
+/* The names are as they are written in SQL. Without room for both, what to do is worth more than the address. */
+static hd_status refuse_right(conn *c, const char *what, hd_error *error) {
+    char words[sizeof error->message];
+    PGresult *r = conn_exec(c, "select quote_ident(current_user), current_setting('search_path')");
+    if (!r) return refuse(c, c->failure, c->words, error);
+    const char *user = word_at(c, r, 0, 0), *schema = word_at(c, r, 0, 1);
+    snprintf(words, sizeof words,
+             "the user %s may not %s; its owner: `grant usage on schema %s to %s; grant"
+             " select, insert, update, delete on all tables in schema %s to %s`",
+             c->pq.PQuser(c->c), what, schema, user, schema, user);
+    c->pq.PQclear(r);
+    bool fits = strlen(c->url.shown) + strlen(": ") + strlen(words) < sizeof words;
+    if (fits) return refuse(c, HD_READ_ONLY, words, error);
+    env_error(error, HD_READ_ONLY, "%s", words);
     return HD_READ_ONLY;
 }
 
-static hd_status judge(const conn *c, const look *seen, bool writes, hd_error *error) {
+static hd_status judge(conn *c, const look *seen, bool writes, hd_error *error) {
     if (!seen->utf8) return refuse(c, HD_NOT_HEDDLE, "the database's encoding must be UTF8", error);
     if (writes && seen->standby)
         return refuse(c, HD_READ_ONLY, "the server is a read-only standby: name the primary",
@@ -124,11 +141,16 @@ static hd_status judge(const conn *c, const look *seen, bool writes, hd_error *e
             "its transactions only read: default_transaction_read_only is on, for the user,"
             " the database or the server",
             error);
+    if (!seen->may_use) return refuse_right(c, "use its schema", error);
     if (!seen->tables)
         return refuse(c, HD_NOT_FOUND, "there is no store here: make it with `heddle db init URL`",
                       error);
-    if (!seen->may_use) return refuse_right(c, "use its schema", error);
     if (seen->has_meta && !seen->may_read) return refuse_right(c, "read its tables", error);
+    if (seen->hides)
+        return refuse(c, HD_READ_ONLY,
+                      "row-level security hides rows of its tables from this user: its owner"
+                      " disables it, or lets the user bypass it",
+                      error);
     if (seen->mark != strtol(PG_MARK, NULL, 10))
         return refuse(
             c, HD_NOT_HEDDLE,
@@ -147,7 +169,7 @@ static hd_status look_whole(conn *c, look *seen) {
 }
 
 static bool is_makeable(const look *seen) {
-    return !seen->tables && seen->utf8 && !seen->standby && !seen->read_only;
+    return !seen->tables && seen->may_use && seen->utf8 && !seen->standby && !seen->read_only;
 }
 
 hd_status pg_schema_check(conn *c, bool create, bool writes, hd_error *error) {
@@ -156,7 +178,7 @@ hd_status pg_schema_check(conn *c, bool create, bool writes, hd_error *error) {
     c->pq.PQexitPipelineMode(c->c);
     hd_status status = look_whole(c, &seen), made = HD_OK;
     for (int i = 0; i < MAKE_TRIES && !status && create && is_makeable(&seen); i++) {
-        made = make(c);
+        made = make(c, seen.is_there);
         status = look_whole(c, &seen);
     }
     if (status || (made && !seen.tables)) {

@@ -174,6 +174,10 @@ static hd_status take_schema(url *u, span p, hd_error *error) {
         return HD_USAGE;
     }
     size_t n = decode(value_of(p), u->schema, sizeof u->schema);
+    if (!strcmp(u->schema, "$user")) { /* search_path takes it for the user's name, quoted or not */
+        env_error(error, HD_USAGE, "%s: $user is no name of a schema: name the user's", u->shown);
+        return HD_USAGE;
+    }
     if (n && n < sizeof u->schema && strlen(u->schema) == n) return HD_OK;
     env_error(error, HD_USAGE, "%s: a schema needs a name of at most %d bytes, none of them 0",
               u->shown, URL_SCHEMA_SIZE - 1);
