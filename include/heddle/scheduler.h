@@ -162,7 +162,7 @@ HD_API hd_status hd_sink_register(hd_runtime *rt, const hd_sink_spec *spec, hd_n
  * may be called several times, in the same pump. HD_USAGE: no cell or function; HD_NOMEM. */
 HD_API hd_status hd_pull(hd_runtime *rt, hd_cell cell, hd_sink_fn fn, void *ctx);
 /* The same, but pumps and waits for the value, also for suspended runs. The value belongs to the pool; it is failed if
- * the pull or the waiting fails (HD_USAGE inside a run). */
+ * the pull or the waiting fails (HD_USAGE inside a run; HD_UNSETTLED: it depends on a run that is parked). */
 HD_API hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell);
 
 /* ---- Async runs -------------------------------------------------------------------------- */
@@ -183,6 +183,17 @@ HD_API hd_tx *hd_run_tx(hd_run *run);
 /* Ends the run with this status, as if the action had returned it; `run` must not be used afterwards. Called inside
  * another node's run or a handler, it takes effect after that one. */
 HD_API void hd_run_resume(hd_run *run, hd_status status);
+/* Parks the run: nothing can go on with it now, because the loop that it was waiting in has ended, say. It will not
+ * count, as if the program had ended in the middle of it: nothing is committed or reported, and a computation whose run
+ * is parked when the runtime closes runs after the next start. Until hd_runtime_unpark the node is not clean, and what
+ * depends on it waits, as for any suspended run; but idle and settle do not wait for it, settle returns HD_UNSETTLED,
+ * and hd_scheduler_stats.unsettled counts it. `run` must not be used afterwards. */
+HD_API void hd_run_park(hd_run *run);
+/* The same for the run on the stack, whose function an interrupt has ended in the middle: what the function returns does
+ * not count. The pump that it is in runs no further node. HD_USAGE outside of a run; HD_NOMEM. */
+HD_API hd_status hd_runtime_park(hd_runtime *rt);
+/* Ends all parked runs: their nodes run again in the next pump. */
+HD_API void hd_runtime_unpark(hd_runtime *rt);
 
 /* ---- Time gates -------------------------------------------------------------------------- */
 
@@ -235,7 +246,7 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *
  *                                                            idle, settle   sync   close   lab
  *   nodes that can run now                                       yes        yes    yes     yes
- *   suspended runs, hd_work_begin                                yes        -      -       yes
+ *   suspended runs that are not parked, hd_work_begin            yes        -      -       yes
  *   live nodes: a first run behind a debounce, a hold,
  *     or a document that is still loading                        yes        -      -       yes
  *   live nodes: the first ten retries in a row of a run that
@@ -248,7 +259,7 @@ HD_API void hd_hold_end(hd_runtime *rt, hd_hold hold);
  *   events in line                                               yes        yes    begun   yes
  *     posted for a later time, and periodic events               -          -      -       -
  *     that wait for a presync, or a handler that is loaded       yes        -      -       yes
- *     that wait for a suspended run                              yes        -      -       yes
+ *     that wait for a suspended run that is not parked           yes        -      -       yes
  *     whose preflight said HD_PENDING                            -          -      -       -
  *   verdicts of commits                                          -          yes    yes     yes
  *   hd_transact_later, and posts with an id, until they are over -          yes    yes     yes

@@ -448,7 +448,7 @@ void registry_remove(scheduler *s, node_id id) {
     /* Nodes downstream of it may have been blocked by its suspended run, or through it by another's. */
     if (s->suspended) s->unblock = s->tick = true;
     assert(id != s->running && id != s->concluding); /* hd_node_unregister defers those */
-    if (n->flags & NODE_SUSPENDED) s->suspended--;
+    if (n->flags & NODE_SUSPENDED) s->suspended--, s->parked -= c->run->parked;
     drop_name(s, id);
     assert(!node_own_name(s, id));
     causes_forget(s, id);

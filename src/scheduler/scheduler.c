@@ -20,8 +20,8 @@
 /* ---- life */
 
 static bool nothing_to_do(scheduler *s) {
-    return !s->tick && !s->starved && !s->suspended && !s->work && !settle_find_work(s) &&
-           !events_hold_idle(s);
+    return !s->tick && !s->starved && s->suspended == s->parked && !s->work &&
+           !settle_find_work(s) && !events_hold_idle(s);
 }
 
 static bool is_idle(const void *ctx) {
@@ -353,6 +353,17 @@ hd_status hd_tx_suspend(hd_tx *tx, hd_run **out) {
 }
 hd_tx *hd_run_tx(hd_run *run) { return run->tx; }
 void hd_run_resume(hd_run *run, hd_status status) { runner_resume(run, status); }
+void hd_run_park(hd_run *run) { runner_park(run); }
+
+hd_status hd_runtime_park(hd_runtime *rt) {
+    scheduler *s = scheduler_get(rt);
+    return s ? runner_park_running(s) : HD_USAGE;
+}
+
+void hd_runtime_unpark(hd_runtime *rt) {
+    scheduler *s = scheduler_get(rt);
+    if (s && s->parked) runner_unpark(s);
+}
 
 /* ---- pieces of the store */
 

@@ -130,6 +130,7 @@ hd_value hd_pull_now(hd_runtime *rt, hd_pool *pool, hd_cell cell) {
     hd_node n;
     hd_status status = pull(rt, cell, keep_pulled, &p, &n);
     if (!status) status = runtime_settle_until(rt, &p.done);
-    if (!p.done) hd_node_unregister(rt, n); /* it must not look later: `p` is gone then */
+    if (!p.done) hd_node_unregister(rt, n);        /* it must not look later: `p` is gone then */
+    if (!status && !p.done) status = HD_UNSETTLED; /* it waits for a parked run */
     return status ? value_failed(status) : p.value;
 }

@@ -122,6 +122,7 @@ struct hd_run {
     hd_tx *tx; /* tx->owner is this record */
     node_id node;
     uint32_t generation; /* of the node's handle: the node may be removed meanwhile */
+    bool parked;         /* nothing can go on with it until hd_runtime_unpark */
     hd_status status;    /* in `resumed`: what the run ends with */
     list blocked;        /* cold records of nodes downstream that wait for its end */
 };
@@ -187,6 +188,7 @@ typedef struct scheduler {
     bool cancelled;     /* the node above was cancelled: it is removed at the end of its run */
     edge inline_read;   /* a copy of the running node's only read: node records may move */
     uint32_t suspended; /* nodes with NODE_SUSPENDED */
+    uint32_t parked;    /* those of them whose run is parked: idle does not wait for these */
     list suspensions;   /* suspended runs, also of nodes that are gone */
     list resumed;       /* runs that were resumed from inside a body: the next pass ends them */
     bool

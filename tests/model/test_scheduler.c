@@ -281,6 +281,11 @@ static void resume_one(side *x) {
     twin *t = &x->nodes[s.node];
     hd_status status = HD_OK;
     lab_env_advance_ms(x->m->world, 1 + below(x->m, 5));
+    if (once_in(x->m, 4)) { /* the run does not count, and is made again */
+        hd_run_park(s.run);
+        hd_runtime_unpark(x->rt);
+        return;
+    }
     if (!t->effect || t->writes) status = set_output(x, s.node, hd_run_tx(s.run), s.value);
     hd_run_resume(s.run, status);
 }

@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 from typing import Any, AsyncGenerator, Callable, Optional
 
 from ._heddle import Runtime, UsageError
 
 VERDICT_SECONDS = 0.5
 """Real time that a commit gets before virtual time passes although the commit has no verdict."""
+AGAIN_SECONDS = 0.05
+"""What was cut short is not run again at once: a loop that is about to be closed is given the time for that."""
 
 
 class Driver:
@@ -25,6 +28,10 @@ class Driver:
         """Told when another loop than before drives the runtime."""
         self.ended: list[Callable[[asyncio.AbstractEventLoop], None]] = []
         """Told when the loop is about to be closed."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Runs of async functions."""
+        self.closing = False
+        self._told_waiting = False
         self._soon: Optional[asyncio.Handle] = None
         self._timer: Optional[asyncio.TimerHandle] = None
         self.holds = False
@@ -48,6 +55,7 @@ class Driver:
             self.loop = loop
             self._watch_end(loop)
             self.runtime.on_work = self._wake
+            self.runtime.unpark()
             self._wake()
             for tell in self.moved:
                 tell(loop)
@@ -70,6 +78,7 @@ class Driver:
                 if self.loop is loop:
                     self._end = None
                     self.detach()
+                    self.cancel_tasks("the loop ends")
                     for tell in self.ended:
                         tell(loop)
         self._end = until_the_end()
@@ -90,6 +99,43 @@ class Driver:
             self.runtime.on_work = None
             if not loop.is_closed():
                 loop.remove_reader(self.runtime.fd())
+
+    def close(self) -> None:
+        """From now on nothing goes on."""
+        self.closing = True
+        self.cancel_tasks("the store is closed")
+        self.detach()
+
+    # ---- Runs of async functions
+
+    def running(self) -> Optional[asyncio.AbstractEventLoop]:
+        """The loop, if it runs. If it stands still, what waits for it goes on when it runs again."""
+        if self.loop is None or self.loop.is_closed():
+            return None
+        if self.loop.is_running():
+            return self.loop
+        self.loop.call_soon(self._unpark)
+        return None
+
+    def cancel_tasks(self, why: str) -> None:
+        for task in list(self.tasks):
+            if not task.get_loop().is_closed():
+                task.cancel(why)
+
+    def unpark_later(self) -> None:
+        """A run was cut short, and the loop may go on. If it ends, the next one that drives the store runs it again."""
+        if self.loop is not None and not self.loop.is_closed():
+            self.loop.call_later(AGAIN_SECONDS, self._unpark)
+
+    def _unpark(self) -> None:
+        if not self.runtime.closed:
+            self.runtime.unpark()
+
+    def tell_waiting(self, name: str) -> None:
+        if not self._told_waiting and not self.closing:
+            self._told_waiting = True
+            logging.getLogger("heddle").warning("%s is async: it waits until an asyncio program drives the store "
+                                                "(async with heddle.open(...) as store)", name)
 
     def is_busy(self) -> bool:
         """Whether actions run."""
@@ -124,9 +170,14 @@ class Driver:
         if self._timer is not None and self.runtime.virtual:  # _jump sets it again, if virtual time still keeps pace
             self._timer.cancel()
             self._timer = None
-        due = self._pump_once()
-        if due == 0:  # a verdict has come: what waited for it goes on now, not in the next turn of the loop
+        try:
             due = self._pump_once()
+            if due == 0:  # a verdict has come: what waited for it goes on now, not in the next turn of the loop
+                due = self._pump_once()
+        except (KeyboardInterrupt, SystemExit):
+            self.unpark_later()
+            self._wake()
+            raise
         if due is not None:
             self._wait(due)
 

@@ -319,7 +319,7 @@ class Store(Workflows):
             if space._flows is not None:
                 space._flows.close()
         if self._driver is not None:
-            self._driver.detach()
+            self._driver.close()
         self._runtime.close()
 
     def __enter__(self) -> Store:
@@ -350,7 +350,7 @@ class Store(Workflows):
 
     def settle(self) -> bool:
         """Runs what has become runnable, and waits until nothing is left to wait for. False: a part of the graph does not
-        settle. Ctrl-C ends it."""
+        settle, or an async function waits for an asyncio loop to run it. Ctrl-C ends it."""
         return self._runtime.settle()
 
     def sync(self) -> None:
@@ -362,6 +362,7 @@ class Store(Workflows):
         if self._runtime.at_work:
             raise _heddle.UsageError("run_forever() cannot be called by a function that the store calls")
         self._begin_workflows()
+        self._runtime.unpark()
         while not self._stopped:
             self._runtime.turn(3600.0)
         self._stopped = False

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import types
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, Generator
 
@@ -41,23 +40,34 @@ def _inside(store: Store, run: _heddle.Run, coroutine: Coroutine[Any, Any, Any])
 
 
 def begin(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle.Run) -> None:
-    """Starts a run. Without a loop it is refused: use ``async with store``, or await something of it."""
+    """Starts a run. If no loop can go on with it, it waits until one drives the store."""
     driver = store._driver_()
-    if driver.loop is None or driver.loop.is_closed():
-        raise _heddle.UsageError(f"{getattr(fn, '__name__', 'an async function')} is async: it runs in an asyncio program "
-                                 "(async with heddle.open(...) as store)")
-    task = driver.loop.create_task(_finish(store, fn, run))
-    cancel = functools.partial(task.cancel, "the store is closed")
-    store._at_close.add(cancel)
-    task.add_done_callback(lambda _: store._at_close.discard(cancel))
+    loop = driver.running()
+    if loop is None:
+        run.park()
+        driver.tell_waiting(getattr(fn, "__name__", "an async function"))
+        return
+    task = loop.create_task(_finish(store, fn, run))
+    driver.tasks.add(task)
+    task.add_done_callback(driver.tasks.discard)
 
 
 async def _finish(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle.Run) -> None:
     try:
         result = await _inside(store, run, fn())
     except asyncio.CancelledError as error:
+        if store.closed:
+            raise
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # the loop ends, say: the function has not failed
+            run.park()
+            store._driver_().unpark_later()
+            raise
+        run.fail(_heddle.FailedError(f"the run was cancelled: {error}" if str(error) else "the run was cancelled"))
+    except (KeyboardInterrupt, SystemExit):
         if not store.closed:
-            run.fail(_heddle.FailedError(f"the run was cancelled: {error}"))
+            run.park()
+            store._driver_().unpark_later()
         raise
     except Exception as error:
         if not store.closed:

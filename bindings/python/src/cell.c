@@ -104,6 +104,7 @@ static PyObject *cell_pull(PyObject *object, PyObject *unused) {
     runtime_object *owner = self->owner;
     (void)unused;
     if (!runtime_may_wait(owner, "pull")) return NULL;
+    hd_runtime_unpark(owner->rt);
     hd_value v = hd_pull_now(owner->rt, pool_enter(owner), self->cell);
     hd_status status = hd_value_status(v);
     PyObject *out = raise_kept(owner) ? NULL

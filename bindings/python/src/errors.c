@@ -169,14 +169,21 @@ static void fail_tx(hd_tx *tx, hd_status status, PyObject *e) {
     PyErr_Clear();
 }
 
+/* The program is interrupted, and the function has not failed: its node or its event runs again. Takes `e`. */
+static hd_status interrupted(runtime_object *self, PyObject *e) {
+    interrupt_keep(self, e);
+    Py_DECREF(e);
+    return hd_runtime_park(self->rt) == HD_NOMEM ? HD_NOMEM : HD_PENDING;
+}
+
 hd_status status_of_exception(runtime_object *self, hd_tx *tx, const char *name) {
     PyObject *e = exception_take();
     hd_status status = code_of(self->st, e);
     hd_class class_ = hd_status_class(status);
     bool again =
         class_ == HD_CLASS_PENDING || class_ == HD_CLASS_STALE || class_ == HD_CLASS_TRANSIENT;
-    if (exception_is_interrupt(e)) interrupt_keep(self, e);
-    else if (!again) tell_failed(self, name, e);
+    if (exception_is_interrupt(e)) return interrupted(self, e);
+    if (!again) tell_failed(self, name, e);
     if (tx && !again) fail_tx(tx, status, e);
     Py_DECREF(e);
     return status;

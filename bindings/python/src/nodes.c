@@ -116,7 +116,8 @@ static PyObject *run_finish(PyObject *object, PyObject *result) {
     hd_status status =
         self->output.id ? put_result(owner, tx, self->output, self->dump, result) : HD_OK;
     if (PyErr_Occurred()) status = status_of_exception(owner, tx, text_of(self->name));
-    hd_run_resume(run_take(self), status);
+    if (status == HD_PENDING && owner->interrupt) hd_run_park(run_take(self));
+    else hd_run_resume(run_take(self), status);
     runtime_woken(owner);
     Py_RETURN_NONE;
 }
@@ -134,12 +135,21 @@ static PyObject *run_fail(PyObject *object, PyObject *e) {
     Py_RETURN_NONE;
 }
 
-/* A run that is dropped unfinished, because its loop was closed, say, ends as aborted. */
+/* Nothing can go on with the run now: its node runs again after the next unpark. */
+static PyObject *run_park(PyObject *object, PyObject *unused) {
+    run_object *self = (run_object *)object;
+    (void)unused;
+    if (!runtime_usable(self->owner)) return NULL;
+    if (self->run) hd_run_park(run_take(self));
+    Py_RETURN_NONE;
+}
+
+/* A run that is dropped unfinished, because its loop was closed, say. */
 static void run_dealloc(PyObject *object) {
     run_object *self = (run_object *)object;
     bool here = runtime_is_here(self->owner);
     hd_run *run = run_take(self);
-    if (run && here) hd_run_resume(run, HD_ABORTED);
+    if (run && here) hd_run_park(run);
     Py_CLEAR(self->owner);
     Py_CLEAR(self->dump);
     Py_CLEAR(self->name);
@@ -151,6 +161,7 @@ static PyMethodDef run_methods[] = {
     { "leave", run_leave, METH_NOARGS, "Ends enter." },
     { "finish", run_finish, METH_O, "Ends the run with a result." },
     { "fail", run_fail, METH_O, "Ends the run with an exception." },
+    { "park", run_park, METH_NOARGS, "The run does not count; its node runs again." },
     { 0 },
 };
 static PyType_Slot run_slots[] = { { Py_tp_dealloc, run_dealloc },

@@ -308,6 +308,7 @@ static PyObject *runtime_settle(PyObject *object, PyObject *unused) {
     USABLE(self);
     if (!runtime_may_wait(self, "settle")) return NULL;
     hd_status status;
+    hd_runtime_unpark(self->rt);
     hd_runtime_look(self->rt);
     while (!settle_step(self, &status))
         if (status != HD_PENDING)
@@ -338,9 +339,18 @@ static PyObject *runtime_turn(PyObject *object, PyObject *seconds) {
 static PyObject *runtime_sync(PyObject *object, PyObject *unused) {
     USABLE(self);
     if (!runtime_may_wait(self, "sync")) return NULL;
+    hd_runtime_unpark(self->rt);
     hd_status status = hd_runtime_sync(self->rt);
     log_threads(self);
     return driven(self, status);
+}
+
+/* What was cut short runs again in the next pump. */
+static PyObject *runtime_unpark(PyObject *object, PyObject *unused) {
+    USABLE(self);
+    hd_runtime_unpark(self->rt);
+    runtime_woken(self);
+    Py_RETURN_NONE;
 }
 
 static PyObject *runtime_fd(PyObject *object, PyObject *unused) {
@@ -482,6 +492,7 @@ static PyMethodDef methods[] = {
     { "settle", runtime_settle, METH_NOARGS,
       "Pumps and waits until idle; False: a part does not settle." },
     { "turn", runtime_turn, METH_O, "Pumps once, then waits for news, at most so many seconds." },
+    { "unpark", runtime_unpark, METH_NOARGS, "Runs that were cut short are made again." },
     { "sync", runtime_sync, METH_NOARGS, "Waits until everything is stored." },
     { "fd", runtime_fd, METH_NOARGS, "Readable when there is something to pump." },
     { "idle", runtime_idle, METH_NOARGS, "Whether there is nothing to wait for." },

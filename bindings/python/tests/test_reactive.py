@@ -726,17 +726,182 @@ def test_an_async_computation_that_raises_is_told():
     asyncio.run(main())
 
 
-def test_an_async_computation_without_a_loop_is_told(store):
-    y, told = store.cell("main/y"), []
-    store.on_error(lambda name, error: told.append(str(error)))
+def test_what_is_async_waits_for_a_loop(store, caplog):
+    x, y, shown, ran = store.cell("main/x"), store.cell("main/y"), [], []
+    store.on_error(lambda name, error: shown.append(error))
 
     @store.computed(y)
-    async def lonely():
+    async def double():
+        return (x() or 0) * 2
+
+    @store.effect
+    async def note():
+        ran.append(x())
+
+    y.sink(shown.append)
+    x.set(1)
+    assert store.settle() is False and not shown and not ran
+    assert "asyncio" in caplog.text and "cut short" in str(store.why_not(double))
+    store.sync()
+
+    async def use(n):
+        x.set(n)
+        await store.stored()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(use(2))
+    assert shown == [4] and ran == [2]
+    x.set(3)
+    assert store.settle() is False
+    asyncio.run(use(4))
+    assert shown == [4, 8] and ran == [2, 4]
+
+
+def test_an_event_behind_what_is_async_waits_for_a_loop(store):
+    y, handled = store.cell("main/y"), []
+
+    @store.computed(y)
+    async def one():
         return 1
 
+    @store.on("main/e", reads=[y])
+    def handle(event):
+        handled.append(y())
+
+    store.send("main/e")
+    assert store.settle() is False and not handled
+
+    async def use():
+        await store.stored()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(use())
+    assert handled == [1]
+
+
+def test_a_loop_that_ends_cuts_short_what_waits_in_it(store):
+    x, y, told = store.cell("main/x"), store.cell("main/y"), []
+    store.on_error(lambda name, error: told.append(error))
+
+    @store.computed(y)
+    async def slow():
+        value = x()
+        await asyncio.sleep(0.05)
+        return value * 10
+
     y.sink(lambda value: None)
-    store.settle()
-    assert told and "asyncio" in told[0]
+
+    async def use(n, seconds):
+        x.set(n)
+        await store.stored()
+        await asyncio.sleep(seconds)
+
+    asyncio.run(use(1, 0.01))
+    asyncio.run(use(1, 0.1))
+    assert y() == 10
+    asyncio.run(use(2, 0.01))
+    assert store.settle() is False
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(use(2, 0.01))
+    loop.run_until_complete(asyncio.sleep(0.1))
+    assert y() == 20 and not told
+    loop.close()
+
+
+def test_a_task_that_is_cancelled_runs_again(store):
+    y, began = store.cell("main/y"), []
+
+    @store.computed(y)
+    async def slow():
+        began.append(asyncio.current_task())
+        await asyncio.sleep(0.01)
+        return len(began)
+
+    async def use():
+        y.sink(lambda value: None)
+        await store.stored()
+        while not began:
+            await asyncio.sleep(0.001)
+        began[0].cancel()
+        await asyncio.sleep(0.2)
+
+    asyncio.run(use())
+    assert y() == 2
+
+
+def test_what_is_due_when_the_store_closes_runs_next_time(path):
+    async def main(n):
+        async with heddle.open(path) as store:
+            x, y = store.cell("main/x"), store.cell("main/y")
+
+            @store.computed(y)
+            async def double():
+                return (x() or 0) * 2
+
+            y.sink(lambda value: None)
+            await store.stored()
+            await asyncio.sleep(0.02)
+            assert y() == 2 * (x() or 0)
+            x.set(n)
+
+    for n in range(1, 4):
+        asyncio.run(main(n))
+
+
+@pytest.mark.parametrize("where", ["computation", "row"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_is_interrupted_runs_again(path, error, where):
+    def program(interrupted):
+        with heddle.open(path) as store:
+            a, o, shown = store.cell("main/a"), store.cell("main/o"), []
+            if not a.exists():
+                a.set([1, 2, 3])
+
+            @store.computed(o, version="1")
+            def total():
+                if interrupted and where == "computation":
+                    raise error
+                return sum(a())
+
+            def price(x):
+                if interrupted and where == "row" and x == 2:
+                    raise error
+                return x * 10
+
+            @heddle.pattern(version="1")
+            def shop(b, items=[]):
+                return b.fold("total", b.map("prices", items, price), "sum")
+
+            store.piece("p", shop, items=[1, 2, 3]).result.sink(shown.append)
+            o.sink(shown.append)
+            if interrupted:
+                for _ in range(2):
+                    with pytest.raises(error):
+                        store.settle()
+                store.close()
+            else:
+                assert store.settle()
+            return sorted(shown)
+
+    for _ in range(2):
+        assert (60 if where == "row" else 6) not in program(True)
+    for _ in range(2):
+        assert program(False) == [6, 60]
+
+
+def test_a_handler_that_is_interrupted_gets_its_event_again(store):
+    handled = []
+
+    @store.on("main/e")
+    def handle(event):
+        handled.append(event.payload)
+        if len(handled) == 1:
+            raise KeyboardInterrupt
+
+    store.send("main/e", 7)
+    with pytest.raises(KeyboardInterrupt):
+        store.settle()
+    assert store.settle() and handled == [7, 7]
 
 
 def test_a_store_goes_on_in_the_next_loop(store):

@@ -262,12 +262,22 @@ bool events_have_work(const scheduler *s) {
     return !list_empty(&ev->outcomes) || lanes_have_work(s);
 }
 
+/* Whether one lane waits for anything but parked runs. */
+static bool any_goes_on(const list *lanes) {
+    LIST_FOR (n, lanes)
+        if (!LIST_ENTRY(n, lane, link)->behind_suspended) return true;
+    return false;
+}
+
 /* Lanes in LANE_READS do not count: a handler whose preflight returned HD_PENDING waits for some change, perhaps for
- * ever, and the runtime is idle meanwhile. */
+ * ever, and the runtime is idle meanwhile. Nor do lanes that wait for suspended runs, where all of these are parked. */
 bool events_hold_idle(const scheduler *s) {
     const events *ev = s->events;
-    for (int i = 0; ev && i < LANE_STATES; i++)
-        if (i != LANE_READS && !list_empty(&ev->lanes_in[i])) return true;
+    for (int i = 0; ev && i < LANE_STATES; i++) {
+        if (i == LANE_READS || list_empty(&ev->lanes_in[i])) continue;
+        bool parked = i == LANE_NODES && s->parked && s->parked == s->suspended;
+        if (!parked || any_goes_on(&ev->lanes_in[i])) return true;
+    }
     return ev && delays_are_due(s);
 }
 

@@ -241,6 +241,12 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
     uint64_t now = env_now_ns(s->env), at = gates_eligible_at(s, n);
     unsigned long long left = at > now ? (at - now + MS - 1) / MS : 0;
     switch (reason) {
+    case HD_WHY_NOT_RUNNING:
+        if (!c->run->parked) break;
+        snprintf(out, size,
+                 "its run was cut short, or nothing can go on with it now: it runs again when the "
+                 "program can run it");
+        return;
     case HD_WHY_NOT_CLEAN: print_clean(s, n, out, size); return;
     case HD_WHY_NOT_LOADING: print_missing(s, c, out, size); return;
     case HD_WHY_NOT_AWAITS: print_awaited(s, id, out, size); return;
@@ -266,8 +272,9 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
     case HD_WHY_NOT_HELD:
         snprintf(out, size, "it is held until the data is there: at most %llu ms more", left);
         return;
-    default: snprintf(out, size, "%s", hd_why_not_text(reason)); return;
+    default: break;
     }
+    snprintf(out, size, "%s", hd_why_not_text(reason));
 }
 
 const char *hd_why_not_text(hd_why_not reason) {

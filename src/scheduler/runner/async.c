@@ -4,6 +4,9 @@
  *                                               |     ^
  *                       from a body: resumed ---+-----+  between runs
  *
+ * A run that nothing can go on with is *parked*: it stays in suspensions, so that all waits for it as before, except
+ * idle. runner_unpark ends it as a run that does not count, and its node runs again.
+ *
  * Until its run ends the node is invalid and not eligible: it does not run, and no node downstream of it
  * does (upstream.c); handlers and pulls that depend on it wait as for any node that is not clean.
  * If the node is cancelled meanwhile, the end of its run commits nothing. */
@@ -37,6 +40,7 @@ static void end_suspended_node(scheduler *s, node_id id, hd_tx *tx, hd_status st
     hd_node handle = registry_handle(s, id);
     assert((n->flags & NODE_SUSPENDED) && s->suspended && cold_of(s, n)->run->tx == tx);
     s->suspended--;
+    s->parked -= cold_of(s, n)->run->parked;
     cold_of(s, n)->run = NULL;
     n->flags &= ~(uint32_t)NODE_SUSPENDED;
     s->clock_ns = env_now_ns(s->env);
@@ -70,7 +74,7 @@ void runner_left_suspended(scheduler *s, node_id id, hd_status status) {
     hd_run *run = cold_of(s, node_of(s, id))->run;
     assert(run && run->node == id && (node_of(s, id)->flags & NODE_SUSPENDED));
     runner_remove_cancelled(s, id);
-    if (status != HD_PENDING) runner_resume(run, status);
+    if (status != HD_PENDING && !run->parked) runner_resume(run, status);
 }
 
 /* ---- suspending and resuming */
@@ -145,6 +149,35 @@ void runner_resume(hd_run *run, hd_status status) {
     }
     run->status = status;
     list_push_back(&s->resumed, &run->link);
+}
+
+/* ---- parking */
+
+void runner_park(hd_run *run) {
+    scheduler *s = run->s;
+    assert(list_linked(&run->link) && !run->parked);
+    run->parked = true;
+    if (registry_get(s, (hd_node){ run->node, run->generation })) s->parked++;
+    assert(s->parked <= s->suspended);
+}
+
+/* The program has been interrupted: no other node runs in this pump. */
+hd_status runner_park_running(scheduler *s) {
+    node_id id = s->running;
+    if (!id) return runtime_fail(s->rt, HD_USAGE, "no node is running");
+    hd_run *run = node_of(s, id)->flags & NODE_SUSPENDED ? cold_of(s, node_of(s, id))->run : NULL;
+    hd_status status = run ? HD_OK : runner_suspend(s, s->tx, &run);
+    if (status) return status;
+    if (!run->parked) runner_park(run);
+    s->must_wait = s->tick = true;
+    return HD_OK;
+}
+
+void runner_unpark(scheduler *s) {
+    LIST_FOR_SAFE (at, &s->suspensions) {
+        hd_run *run = LIST_ENTRY(at, hd_run, link);
+        if (run->parked) runner_resume(run, HD_PENDING);
+    }
 }
 
 void runner_end_resumed(scheduler *s) {

@@ -24,8 +24,13 @@ void runner_fini(scheduler *s);
 hd_status runner_suspend(scheduler *s, hd_tx *tx, hd_run **out);
 /* Ends a suspended run; `run` is gone afterwards. */
 void runner_resume(hd_run *run, hd_status status);
-/* The body of a suspended run has returned. If it did not return HD_PENDING, the run ends with what it
- * returned. */
+/* Nothing can go on with the run until runner_unpark, which ends all such runs: their nodes run again. */
+void runner_park(hd_run *run);
+/* The same for the run on the stack, whose body has been interrupted. HD_USAGE: there is none; HD_NOMEM. */
+hd_status runner_park_running(scheduler *s);
+void runner_unpark(scheduler *s);
+/* The body of a suspended run has returned. If it did not return HD_PENDING, and the run is not parked, the run ends
+ * with what it returned. */
 void runner_left_suspended(scheduler *s, node_id id, hd_status status);
 /* Ends the runs that were resumed from inside a body. */
 void runner_end_resumed(scheduler *s);

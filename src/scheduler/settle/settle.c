@@ -465,7 +465,7 @@ uint32_t settle_unsettled(const scheduler *s) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < s->timers.count; i++)
         count += is_left_behind(s, BINHEAP_ENTRY(s->timers.slots[i].item, cold, gate.timer));
-    return count;
+    return count + s->parked;
 }
 
 void settle_fini(scheduler *s) {
