@@ -189,8 +189,8 @@ HD_API void hd_run_resume(hd_run *run, hd_status status);
  * depends on it waits, as for any suspended run; but idle and settle do not wait for it, settle returns HD_UNSETTLED,
  * and hd_scheduler_stats.unsettled counts it. `run` must not be used afterwards. */
 HD_API void hd_run_park(hd_run *run);
-/* The same for the run on the stack, whose function an interrupt has ended in the middle: what the function returns does
- * not count. The pump that it is in runs no further node. HD_USAGE outside of a run; HD_NOMEM. */
+/* The same for the run on the stack, whose function an interrupt has ended in the middle: what the function returns
+ * does not count. The pump that it is in runs no further node. HD_USAGE outside of a run; HD_NOMEM. */
 HD_API hd_status hd_runtime_park(hd_runtime *rt);
 /* Ends all parked runs: their nodes run again in the next pump. */
 HD_API void hd_runtime_unpark(hd_runtime *rt);

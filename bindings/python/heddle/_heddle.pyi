@@ -87,6 +87,7 @@ class Build:
 
 class Runtime:
     failed: Optional[Callable[[str, BaseException], object]]
+    inside: Optional[Callable[[], Optional[Run]]]
     on_work: Optional[Callable[[], object]]
     guard: Optional[Callable[[], object]]
     store: Any

@@ -2,13 +2,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import types
-from typing import TYPE_CHECKING, Any, Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Generator, Optional
 
 from . import _heddle
 
 if TYPE_CHECKING:
     from .store import Store
+
+_current: contextvars.ContextVar[Optional[_heddle.Run]] = contextvars.ContextVar("heddle run", default=None)
+"""Tasks that a run begins (gather, wait_for, a TaskGroup) inherit it: cells are read and written in the run until it ends."""
 
 
 @types.coroutine
@@ -47,12 +51,14 @@ def begin(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle
         run.park()
         driver.tell_waiting(getattr(fn, "__name__", "an async function"))
         return
+    store._runtime.inside = _current.get
     task = loop.create_task(_finish(store, fn, run))
     driver.tasks.add(task)
     task.add_done_callback(driver.tasks.discard)
 
 
 async def _finish(store: Store, fn: Callable[[], Coroutine[Any, Any, Any]], run: _heddle.Run) -> None:
+    _current.set(run)
     try:
         result = await _inside(store, run, fn())
     except asyncio.CancelledError as error:

@@ -24,6 +24,19 @@ static PyObject *used(cell_object *self, hd_value v, use_fn use) {
     return status ? raise_status(self->owner, status, NULL) : use(self, v);
 }
 
+/* The transaction that the caller reads and writes in: the open one, or that of the async run in which its task was
+ * begun (runtime_object.inside). NULL: none. */
+static hd_tx *tx_of(runtime_object *owner) {
+    if (owner->tx || !owner->runs || !is_set(owner->inside)) return owner->tx;
+    PyObject *run = PyObject_CallNoArgs(owner->inside);
+    bool is_run = run && PyObject_TypeCheck(run, owner->st->run_type);
+    const run_object *of = is_run ? (const run_object *)run : NULL;
+    hd_tx *tx = of && of->run && of->owner == owner ? hd_run_tx(of->run) : NULL;
+    Py_XDECREF(run);
+    if (!run) PyErr_Clear();
+    return tx;
+}
+
 /* Outside of a transaction there is nothing to depend on: a plain look will do. */
 static PyObject *read_outside(cell_object *self, use_fn use) {
     PyObject *out = used(self, hd_read(self->owner->rt, pool_enter(self->owner), self->cell), use);
@@ -35,10 +48,9 @@ static PyObject *read_with(PyObject *object, unsigned flags, use_fn use) {
     cell_object *self = (cell_object *)object;
     runtime_object *owner = self->owner;
     if (!runtime_usable(owner)) return NULL;
-    if (!owner->tx) return read_outside(self, use);
-    return used(self,
-                flags ? hd_tx_read(owner->tx, self->cell, flags) : hd_tx_get(owner->tx, self->cell),
-                use);
+    hd_tx *tx = tx_of(owner);
+    if (!tx) return read_outside(self, use);
+    return used(self, flags ? hd_tx_read(tx, self->cell, flags) : hd_tx_get(tx, self->cell), use);
 }
 
 static PyObject *cell_call(PyObject *object, PyObject *args, PyObject *kw) {
@@ -80,7 +92,7 @@ static PyObject *cell_raw(PyObject *object, PyObject *unused) {
     hd_tx *tx;
     (void)unused;
     if (!runtime_usable(self->owner)) return NULL;
-    if (self->owner->tx) return read_with(object, HD_READ_RAW, plain);
+    if (tx_of(self->owner)) return read_with(object, HD_READ_RAW, plain);
     hd_status status = hd_tx_begin_read(self->owner->rt, &tx);
     if (status) return raise_status(self->owner, status, NULL);
     PyObject *out = used(self, hd_tx_read(tx, self->cell, HD_READ_RAW), plain);
@@ -168,12 +180,12 @@ static PyObject *write_with(PyObject *object, PyObject *v, write_fn fn, bool who
     hd_pool *pool = pool_enter(owner);
     PyObject *data = whole ? dumped(self, v) : Py_NewRef(v);
     if (!data) return pool_leave(owner), NULL;
-    hd_value value = from_python(owner, owner->tx ? hd_tx_pool(owner->tx) : pool, data, PLAIN);
+    hd_tx *tx = tx_of(owner);
+    hd_value value = from_python(owner, tx ? hd_tx_pool(tx) : pool, data, PLAIN);
     Py_DECREF(data);
     hd_status status = hd_value_status(value);
     if (PyErr_Occurred()) cell_refusal_names(owner, self->cell);
-    else
-        status = owner->tx ? fn(owner->tx, self->cell, value) : alone(owner, fn, self->cell, value);
+    else status = tx ? fn(tx, self->cell, value) : alone(owner, fn, self->cell, value);
     pool_leave(owner);
     return PyErr_Occurred() ? NULL : none_or_raise(owner, status);
 }
@@ -319,11 +331,11 @@ static PyObject *cell_meta(PyObject *object, PyObject *key) {
     runtime_object *owner = self->owner;
     const char *name = name_from(key);
     if (!name || !runtime_usable(owner)) return NULL;
-    hd_tx *tx = owner->tx;
+    hd_tx *of = tx_of(owner), *tx = of;
     hd_status status = tx ? HD_OK : hd_tx_begin_read(owner->rt, &tx);
     if (status) return raise_status(owner, status, NULL);
     PyObject *out = to_python(owner, hd_tx_get_meta(tx, self->cell, name), PLAIN);
-    if (!owner->tx) hd_tx_abort(tx);
+    if (!of) hd_tx_abort(tx);
     return out;
 }
 
@@ -334,14 +346,14 @@ static PyObject *cell_set_meta(PyObject *object, PyObject *args) {
     const char *name;
     PyObject *v;
     if (!runtime_usable(owner) || !PyArg_ParseTuple(args, "sO", &name, &v)) return NULL;
-    hd_tx *tx = owner->tx;
+    hd_tx *of = tx_of(owner), *tx = of;
     hd_status status = tx ? HD_OK : hd_tx_begin(owner->rt, &tx);
     if (status) return raise_status(owner, status, NULL);
     hd_value value = from_python(owner, hd_tx_pool(tx), v, PLAIN);
     status = hd_value_status(value);
     if (!status) status = hd_tx_set_meta(tx, self->cell, name, value);
-    if (!owner->tx && status) hd_tx_abort(tx);
-    else if (!owner->tx) status = hd_tx_commit(tx, NULL, NULL);
+    if (!of && status) hd_tx_abort(tx);
+    else if (!of) status = hd_tx_commit(tx, NULL, NULL);
     runtime_woken(owner);
     return PyErr_Occurred() ? NULL : none_or_raise(owner, status);
 }
@@ -350,11 +362,12 @@ static PyObject *cell_set_kind(PyObject *object, PyObject *kind) {
     cell_object *self = (cell_object *)object;
     const char *name = name_from(kind);
     if (!name || !runtime_usable(self->owner)) return NULL;
-    if (!self->owner->tx) {
+    hd_tx *tx = tx_of(self->owner);
+    if (!tx) {
         hd_error error = { .status = HD_USAGE, .message = "set_kind belongs to a transaction" };
         return raise_error(self->owner->st, HD_USAGE, &error);
     }
-    return none_or_raise(self->owner, hd_tx_set_kind(self->owner->tx, self->cell, name));
+    return none_or_raise(self->owner, hd_tx_set_kind(tx, self->cell, name));
 }
 
 /* ---- Making ------------------------------------------------------------------------------ */

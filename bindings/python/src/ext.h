@@ -61,6 +61,8 @@ typedef struct runtime_object {
     PyObject *
         on_work; /* called when there is something to pump that the descriptor does not tell; NULL: none */
     PyObject *guard; /* called before each use, while a task has a transaction open; NULL: none */
+    PyObject
+        *inside; /* called for the Run in which the caller's task was begun; NULL: there are none */
     PyObject *store; /* the Python object around it; NULL: none */
     bool told;       /* the failure that the library is about to report was told to Python */
     bool building;   /* the program starts a piece: what its pattern raises is raised there */

@@ -205,6 +205,7 @@ static int runtime_traverse(PyObject *object, visitproc visit, void *arg) {
     Py_VISIT(self->failed);
     Py_VISIT(self->on_work);
     Py_VISIT(self->guard);
+    Py_VISIT(self->inside);
     Py_VISIT(self->store);
     for (callback *c = self->callbacks; c; c = c->next) {
         Py_VISIT(c->fn);
@@ -218,6 +219,7 @@ static int runtime_clear(PyObject *object) {
     Py_CLEAR(self->failed);
     Py_CLEAR(self->on_work);
     Py_CLEAR(self->guard);
+    Py_CLEAR(self->inside);
     Py_CLEAR(self->store);
     return 0;
 }
@@ -243,6 +245,7 @@ static void runtime_dealloc(PyObject *object) {
     Py_CLEAR(self->failed);
     Py_CLEAR(self->on_work);
     Py_CLEAR(self->guard);
+    Py_CLEAR(self->inside);
     Py_CLEAR(self->store);
     if (self->rt) return; /* threads of the library refer to the object */
     clock_free(self->clock);
@@ -477,6 +480,8 @@ static PyMemberDef members[] = {
     { "store", T_OBJECT, offsetof(runtime_object, store), 0, "The object around it." },
     { "guard", T_OBJECT, offsetof(runtime_object, guard), 0,
       "Called before each use, while a task has a transaction open." },
+    { "inside", T_OBJECT, offsetof(runtime_object, inside), 0,
+      "Called for the Run in which the caller's task was begun." },
     { "on_work", T_OBJECT, offsetof(runtime_object, on_work), 0,
       "Called when there is something to pump." },
     { 0 }

@@ -726,6 +726,74 @@ def test_an_async_computation_that_raises_is_told():
     asyncio.run(main())
 
 
+def test_tasks_of_an_async_computation_read_and_write_in_its_run():
+    async def main():
+        with heddle.open() as store:
+            a, b, both, limited = (store.cell(f"main/{name}") for name in ("a", "b", "both", "limited"))
+            a.set(1), b.set(2)
+
+            async def fetch(cell):
+                await asyncio.sleep(0.001)
+                return cell()
+
+            @store.computed(both)
+            async def total():
+                return sum(await asyncio.gather(fetch(a), fetch(b)))
+
+            @store.computed(limited)
+            async def first():
+                return await asyncio.wait_for(fetch(a), 1)
+
+            @store.effect
+            async def copy():
+                async def put(name, cell):
+                    value = await fetch(cell)
+                    assert a() == value or cell is b
+                    store.cell(f"main/copy#/{name}").set(value)
+                    await asyncio.sleep(0.01)
+                    assert store.cell(f"main/copy#/{name}")() == value
+
+                store.cell("main/copy").set({})
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(put("a", a))
+                    group.create_task(put("b", b))
+
+            both.sink(lambda value: None)
+            limited.sink(lambda value: None)
+            for n in (10, 20):
+                a.set(n)
+                await store.stored()
+                await asyncio.sleep(0.1)
+                assert both() == n + 2 and limited() == n and store.cell("main/copy")() == {"a": n, "b": 2}
+
+    asyncio.run(main())
+
+
+def test_a_task_that_outlives_its_run_reads_and_writes_for_itself():
+    async def main():
+        async with heddle.open() as store:
+            x, y, late, tasks, runs = store.cell("main/x"), store.cell("main/y"), store.cell("main/late"), [], []
+
+            async def later():
+                await asyncio.sleep(0.03)
+                late.set(x())
+
+            @store.effect
+            async def begin():
+                runs.append(y())
+                tasks.append(asyncio.create_task(later()))
+
+            x.set(1)
+            await store.stored()
+            await asyncio.sleep(0.06)
+            x.set(2)
+            await store.stored()
+            await asyncio.sleep(0.02)
+            assert late() == 1 and runs == [None]
+
+    asyncio.run(main())
+
+
 def test_what_is_async_waits_for_a_loop(store, caplog):
     x, y, shown, ran = store.cell("main/x"), store.cell("main/y"), [], []
     store.on_error(lambda name, error: shown.append(error))
