@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections.abc
 import functools
+import json
 import reprlib
 import types
 import typing
@@ -114,14 +115,17 @@ def _dump_model(v: Any, cls: Any) -> Any:
 # ---- From plain data
 
 
-def load(data: Any, hint: Any) -> Any:
-    """The value that the annotation describes. What it says nothing about stays plain data."""
+def load(data: Any, hint: Any, exact: bool = False) -> Any:
+    """The value that the annotation describes. What it says nothing about stays plain data. ``exact``: a ValueError for a
+    dataclass whose fields or Literals are others, which a member of a union must not have."""
     cls, args = typing.get_origin(hint) or hint, typing.get_args(hint)
     if cls is typing.Union or cls is types.UnionType:
         one_of = [arg for arg in args if arg is not type(None)]
-        return load(data, _alternative(data, args) if len(one_of) > 1 else one_of[0])
+        return load(data, _alternative(data, args) if len(one_of) > 1 else one_of[0], exact)
     if cls is typing.Annotated:
-        return load(data, args[0])
+        return load(data, args[0], exact)
+    if cls is typing.Literal and exact and not any(type(dump(arg)) is type(data) and dump(arg) == data for arg in args):
+        raise ValueError(f"{reprlib.repr(data)} is none of {args}")
     if data is None or not isinstance(cls, type):
         return data
     if _is_record(cls) and isinstance(data, cls):  # in a result of a workflow, whose objects were made before
@@ -131,42 +135,55 @@ def load(data: Any, hint: Any) -> Any:
     if values.is_model(cls):
         return _load_model(data, cls)
     if values.is_dataclass(cls):
-        return _load_dataclass(data, cls)
+        return _load_dataclass(data, cls, exact)
     if isinstance(data, dict):
-        return _load_dict(data, cls, args)
-    return _load_list(data, cls, args) if isinstance(data, list) else data
+        return _load_dict(data, cls, args, exact)
+    return _load_list(data, cls, args, exact) if isinstance(data, list) else data
 
 
 def _load_model(data: Any, cls: Any) -> Any:
-    return cls.model_validate(data) if hasattr(cls, "model_validate") else cls.parse_obj(data)
+    """The data are JSON: a strict model takes a date or a tuple from that, and not from Python's text or list."""
+    if not hasattr(cls, "model_validate"):
+        return cls.parse_obj(data)
+    try:
+        return cls.model_validate(data)
+    except ValueError:
+        try:
+            return cls.model_validate_json(json.dumps(data))
+        except (TypeError, ValueError):
+            pass
+        raise
 
 
-def _load_dict(data: dict[str, Any], cls: Any, args: tuple[Any, ...]) -> Any:
+def _load_dict(data: dict[str, Any], cls: Any, args: tuple[Any, ...], exact: bool) -> Any:
     if cls in _DICTS and len(args) == 2:
-        return {key: load(item, args[1]) for key, item in data.items()}
+        return {key: load(item, args[1], exact) for key, item in data.items()}
     return data
 
 
-def _load_list(data: list[Any], cls: Any, args: tuple[Any, ...]) -> Any:
+def _load_list(data: list[Any], cls: Any, args: tuple[Any, ...], exact: bool) -> Any:
     if cls is tuple:
         every = args[0] if len(args) == 2 and args[1] is ... else None
-        return tuple(load(item, every if every is not None else args[i] if i < len(args) else None) for i, item in enumerate(data))
-    return [load(item, args[0]) for item in data] if cls in _LISTS and args else data
+        return tuple(load(item, every if every is not None else args[i] if i < len(args) else None, exact)
+                     for i, item in enumerate(data))
+    return [load(item, args[0], exact) for item in data] if cls in _LISTS and args else data
 
 
-def _load_dataclass(data: Any, cls: Any) -> Any:
+def _load_dataclass(data: Any, cls: Any, exact: bool) -> Any:
     """Without __init__: its parameters are not the fields, and __post_init__ has run. What the class has no field for is left
     out; a new field has its default."""
     import dataclasses
 
     if not isinstance(data, dict):
         raise ValueError(f"{reprlib.repr(data)} is no data of {cls.__qualname__}")
+    if exact and set(data) - set(_names(cls)):
+        raise ValueError(f"{cls.__qualname__} has no {sorted(set(data) - set(_names(cls)))[0]!r}")
 
     hints, made = _hints(cls), object.__new__(cls)
     for field in values.dataclass_fields(cls):
         name = field.name
         if name in data:
-            value = load(data[name], hints.get(name))
+            value = load(data[name], hints.get(name), exact)
         elif field.default is not dataclasses.MISSING:
             value = field.default
         elif field.default_factory is not dataclasses.MISSING:
@@ -187,12 +204,20 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def _alternative(data: Any, hints: tuple[Any, ...]) -> Any:
-    """The member of a union that the data are of: of several records the one with these fields, a root model only if no other
-    is left. None: plain data."""
+    """The member of a union that the data are of: the first that they can be read as exactly. Tried first are records with
+    these fields, and last root models. None: plain data."""
     def rank(hint: Any) -> tuple[bool, int]:
         return _is_root(hint), len(set(data) ^ set(_names(hint))) if isinstance(data, dict) and _is_record(hint) else 0
 
-    return min((hint for hint in hints if _fits(data, typing.get_origin(hint) or hint)), key=rank, default=None)
+    hints = tuple(typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint for hint in hints)
+    fitting = sorted((hint for hint in hints if _fits(data, typing.get_origin(hint) or hint)), key=rank)
+    for hint in fitting if len(fitting) > 1 else ():
+        try:
+            load(data, hint, True)
+        except (TypeError, ValueError, LookupError):
+            continue
+        return hint
+    return fitting[0] if fitting else None
 
 
 def _is_root(cls: Any) -> bool:

@@ -120,7 +120,35 @@ def derived() -> Derived:
 OUTER = Outer(Inner(1, (2, 3)), [Inner(2)], Inner(3), {"a": Inner(4)}, Other(5), (Inner(6),), (7, Inner(8)), Colour.GREEN, [Colour.RED],
               {"x": [1, b"\xff"]}, [Inner(9)])
 
+class Cat(pydantic.BaseModel):
+    kind: typing.Literal["cat"] = "cat"
+    name: str = ""
+
+
+class Dog(pydantic.BaseModel):
+    kind: typing.Literal["dog"] = "dog"
+    name: str = ""
+
+
+Pet = typing.Annotated[typing.Union[Cat, Dog], pydantic.Field(discriminator="kind")]
+
+
+@dataclass
+class Paid:
+    n: int
+    kind: typing.Literal["paid"] = "paid"
+
+
+@dataclass
+class Owed:
+    n: int
+    kind: typing.Literal["owed"] = "owed"
+
+
 READ_BACK = [
+    (Pet, Dog(name="Rex")), (typing.Union[Cat, Dog], Dog()), (list[Pet], [Dog(), Cat()]), (typing.Union[list[Cat], list[Dog]], [Dog()]),
+    (typing.Union[Paid, Owed], Owed(1)), (typing.Union[list[Paid], list[Owed], None], [Owed(1)]), (dict[str, Paid | Owed], {"a": Owed(2)}),
+    (typing.Union[list[Inner], list[Other]], [Other(1)]),
     (Model, Model(amount=decimal.Decimal("12345678901234567.89"))), (Model, Model(amount=decimal.Decimal("1.10"))),
     (Model, Model(span=datetime.timedelta(days=3, microseconds=1), pair=(1, 2), numbers={1: "a"}, any=[{"a": 1.5}])),
     (Aliased, Aliased(Kind="x")), (Outer, OUTER), (Outer, dataclasses.replace(OUTER, one=Inner(5))),
@@ -137,6 +165,19 @@ def test_what_is_written_is_read_back(cls, value):
         cell = store.cell("main/x", cls)
         cell.set(value)
         assert cell() == value and repr(cell()) == repr(value)
+
+
+@pytest.mark.skipif(not hasattr(pydantic, "ConfigDict"), reason="pydantic 2")
+def test_a_strict_model_is_read_as_from_json():
+    class Strict(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(strict=True) if hasattr(pydantic, "ConfigDict") else {}
+        day: datetime.date
+        tags: typing.Tuple[str, ...] = ()
+
+    with heddle.open() as store:
+        cell = store.cell("main/x", list[Strict])
+        cell.set([Strict(day=datetime.date(2026, 1, 1), tags=("a",))])
+        assert cell()[0].day == datetime.date(2026, 1, 1) and cell()[0].tags == ("a",)
 
 
 REFUSED = [
