@@ -90,6 +90,7 @@ typedef struct cold {
     bool quiet;  /* invalid by such commits alone: its next run does not call the sink's function */
     uint64_t mended;    /* node_runs when an output was last found written over; by gates */
     uint32_t failures;  /* reported to the error handlers */
+    uint64_t failed_in; /* the number of the last run that has failed; 0: none */
     uint32_t runs_over; /* how many times RUNS_OVER has been taken off node.runs */
     /* Of a node that another process computes (runner/lead.c). */
     uint32_t patience_ms; /* how long it waits for a result; 0: not known */

@@ -198,8 +198,19 @@ static void print_awaited(const scheduler *s, node_id id, char *out, size_t size
     else snprintf(out, size, "it waits for the run of a node without a name, which is suspended");
 }
 
-static void print_clean(const scheduler *s, const node *n, char *out, size_t size) {
-    if (n->flags & NODE_RESUMED)
+static void print_clean(const scheduler *s, node_id id, char *out, size_t size) {
+    const node *n = node_of(s, id);
+    const cold *c = cold_of(s, n);
+    if (!(n->flags & NODE_RESUMED) && c && c->failed_in == node_runs(s, n))
+        snprintf(out, size,
+                 "its run number %llu has failed: it runs again when something that it read "
+                 "changes, and nothing has",
+                 (unsigned long long)c->failed_in);
+    else if ((n->flags & NODE_RESUMED) && persistence_has_failed(s, id))
+        snprintf(out, size,
+                 "its last run, before this program was started or in another one, has failed: it "
+                 "runs again when something that it read changes, and nothing has");
+    else if (n->flags & NODE_RESUMED)
         snprintf(out, size,
                  "it is clean: nothing it read has changed since its last run, which was before "
                  "this program was started, or in another one");
@@ -247,7 +258,7 @@ void why_not_sentence(const scheduler *s, node_id id, char *out, size_t size) {
                  "its run was cut short, or nothing can go on with it now: it runs again when the "
                  "program can run it");
         return;
-    case HD_WHY_NOT_CLEAN: print_clean(s, n, out, size); return;
+    case HD_WHY_NOT_CLEAN: print_clean(s, id, out, size); return;
     case HD_WHY_NOT_LOADING: print_missing(s, c, out, size); return;
     case HD_WHY_NOT_AWAITS: print_awaited(s, id, out, size); return;
     case HD_WHY_NOT_DEBOUNCE:

@@ -117,6 +117,10 @@ void persistence_failed(scheduler *s, node_id id) {
     node_of(s, id)->flags |= NODE_NOTED;
 }
 
+bool persistence_has_failed(const scheduler *s, node_id id) {
+    return s->persistence && (s->persistence->nodes.items[id].flags & KEPT_FAILED);
+}
+
 void persistence_reads_changed(scheduler *s, node_id id) {
     if (!s->persistence) return;
     kept_node *k = kept_of(s, id);

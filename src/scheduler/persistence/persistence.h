@@ -156,6 +156,8 @@ static inline void persistence_ran(scheduler *s, const node *n) {
 }
 /* The node's run has failed. */
 void persistence_failed(scheduler *s, node_id id);
+/* Whether the row says that the last run has failed. */
+bool persistence_has_failed(const scheduler *s, node_id id);
 /* The node reads other places than before. */
 void persistence_reads_changed(scheduler *s, node_id id);
 /* The node's run has made a commit of its own, instead of writing into the next seal. */

@@ -467,6 +467,8 @@ static void failed(scheduler *s, node_id id, hd_tx *tx, hd_status status, bool r
     if (keep_reads(s, id, tx)) runner_postpone(s, id); /* no change of its reads would mark it */
     completed(s, id, tx);
     persistence_failed(s, id);
+    cold *c = registry_cold(s, id);
+    if (c) c->failed_in = node_runs(s, node_of(s, id));
     if (status != HD_ABORTED) report_run(s, id, status, s->message);
 }
 
