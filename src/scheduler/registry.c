@@ -192,7 +192,10 @@ static hd_status set_name(scheduler *s, node_id id, node_id parent, const char *
     if (status) return status;
     if (find_key(s, parent, k)) {
         key_unref(k);
-        return runtime_fail(s->rt, HD_USAGE, "there is a node \"%s\" here already", name);
+        return runtime_fail(s->rt, HD_USAGE,
+                            "there is a node \"%s\" here already: unregister it first, or "
+                            "give this one another name",
+                            name);
     }
     status = table_insert(&s->names, name_hash(parent, k), id);
     if (status) key_unref(k);
@@ -374,7 +377,9 @@ static hd_status adopt(scheduler *s, node_id id, node_id parent) {
         return runtime_fail(s->rt, HD_USAGE, "node \"%s\" cannot move under a node below it",
                             node_label(s, id));
     if (name && find_key(s, parent, name))
-        return runtime_fail(s->rt, HD_USAGE, "there is a node \"%s\" here already",
+        return runtime_fail(s->rt, HD_USAGE,
+                            "there is a node \"%s\" here already: unregister it first, or "
+                            "give this one another name",
                             key_bytes(name));
     if (name && table_insert(&s->names, name_hash(parent, name), id)) return HD_NOMEM;
     hd_status status = graph_set_parent(&s->graph, id, parent);

@@ -46,7 +46,7 @@ from ._heddle import (Error, FailedError, InputError, NoVerdictError, PendingErr
 from .cell import Cell
 from .link import Link
 from .space import Space
-from .store import Event, File, Store, Transaction
+from .store import Event, File, Node, Store, Transaction
 
 __version__ = _heddle.version
 
@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from .workflows import Workflow, workflow
 
 __all__ = ["Action", "Attempt", "Build", "Cell", "CompileError", "Error", "Event", "FailedError", "Handle", "InputError", "Keep", "Link",
-           "NoVerdictError", "Pattern", "PendingError", "Piece", "Queue", "RefusedError", "RetryPolicy", "Schedule", "Space", "StaleError",
+           "NoVerdictError", "Node", "Pattern", "PendingError", "Piece", "Queue", "RefusedError", "RetryPolicy", "Schedule", "Space",
+           "StaleError",
            "Store", "Timeline", "Transaction", "TransientError", "Unsupported", "UsageError", "Value", "Workflow", "WorkflowCancelled", "action", "attempt", "log",
            "now", "open", "pattern", "random", "signal", "uuid", "workflow"]

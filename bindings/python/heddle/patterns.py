@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, overload
 
 from . import _heddle
 from .cell import Cell
-from .version import version_of
+from .version import is_async, version_of
 
 if TYPE_CHECKING:
     from .store import Store
@@ -23,6 +23,8 @@ class Pattern:
 
     def __init__(self, function: Callable[..., Optional[Cell[Any]]], name: Optional[str] = None,
                  version: Optional[str] = None) -> None:
+        if is_async(function):
+            raise TypeError(f"a pattern is an ordinary function, and {getattr(function, '__name__', 'this one')} is async: it only builds")
         self.function = function
         self.name = name or function.__name__
         self.__doc__ = function.__doc__
@@ -71,9 +73,11 @@ def pattern(function: Optional[Callable[..., Any]] = None, *, name: Optional[str
 class Piece:
     """A piece that runs: what ``store.piece`` returns."""
 
-    def __init__(self, store: Store, number: int, id: str) -> None:
+    def __init__(self, store: Store, number: int, id: str, space: str = "main") -> None:
         self._runtime = store._runtime
         self._number = number
+        self._space = space
+        self._stopped = False
         self.id = id
 
     @property
@@ -92,9 +96,12 @@ class Piece:
     def stop(self) -> None:
         """Stops it; its documents stay."""
         self._runtime.piece_end(self._number, False)
+        self._stopped = True
 
     def remove(self) -> None:
-        """Stops it and deletes its documents."""
+        """Stops it and deletes its documents, also if it was stopped before."""
+        if self._stopped:
+            self._number = self._runtime.piece(self._space, self.id, None, {})
         self._runtime.piece_end(self._number, True)
 
     def __repr__(self) -> str:

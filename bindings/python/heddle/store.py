@@ -61,7 +61,7 @@ class Transaction:
 
     def __init__(self, store: Store, group: int = 0) -> None:
         self._store = store
-        self._group = group
+        self._group = _group(group)
         self._task: Optional[asyncio.Task[Any]] = None
         """The task that opened it; None: it was opened outside of tasks, where nothing can be awaited."""
         self._lost = False
@@ -108,8 +108,9 @@ def _check_function(fn: Any, what: str) -> None:
         raise TypeError(f"{what} takes a function, not {fn!r}")
 
 
-def _milliseconds(seconds: float) -> int:
+def _milliseconds(given: Seconds) -> int:
     """Of a gate or a hold."""
+    seconds = given if isinstance(given, (int, float)) else given.total_seconds()
     if not 0 <= seconds <= 4_294_967:
         raise ValueError(f"the time is a number of seconds, at least 0 and at most 4,294,967 (49 days), not {seconds!r}")
     return round(seconds * 1000)
@@ -124,6 +125,13 @@ def _check_plain(fn: Any, what: str, instead: str) -> None:
         raise TypeError(f"{what} takes an ordinary function, and {getattr(fn, '__name__', 'this one')} is async: {instead}")
 
 
+def _group(number: int) -> int:
+    """A change group; 0: none."""
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"a change group is a number from 0 to 2**64 - 1, not {number}")
+    return number
+
+
 _IN_TRANSACTION = "nothing may be awaited inside of it"
 _IN_HANDLER = "nothing would await it. Let it start a workflow with store.start_within, or write into a cell what an async effect does"
 
@@ -135,6 +143,11 @@ def _current_task() -> Optional[asyncio.Task[Any]]:
         return asyncio.current_task() if asyncio is not None else None
     except RuntimeError:
         return None
+
+
+def _loop_runs() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 class Node:
@@ -153,11 +166,11 @@ class Node:
         """Demands one run if it is invalid, also if nothing reads its output."""
         self._store._runtime.node_set(self._handle, "request")
 
-    def debounce(self, seconds: float) -> None:
+    def debounce(self, seconds: Seconds) -> None:
         """It runs when nothing that it reads has changed for so long. 0 ends that."""
         self._store._runtime.node_set(self._handle, "debounce", _milliseconds(seconds))
 
-    def throttle(self, seconds: float) -> None:
+    def throttle(self, seconds: Seconds) -> None:
         """At most one run in so many seconds. 0 ends that."""
         self._store._runtime.node_set(self._handle, "throttle", _milliseconds(seconds))
 
@@ -287,6 +300,10 @@ class Store(Workflows):
         self._asked = 0
         """So many calls of handled() wait. While there are such, what handlers raise is kept for them, by event."""
         self._raised: dict[str, Exception] = {}
+        self._defined: dict[str, tuple[tuple[Any, ...], Node]] = {}
+        """Computations by name: module, name and cell of the function that was registered last, and its node."""
+        self._handling: tuple[Optional[str], str] = None, ""
+        """The handler that was called last, and its event."""
         self._guarded: list[Transaction] = []
         """Transactions whose blocks tasks are in. At most the last one is open; the others are lost."""
         if inspect and file and not read_only and "://" not in file:
@@ -361,6 +378,8 @@ class Store(Workflows):
         """Serves until :meth:`stop`, or Ctrl-C. For programs without a loop of their own."""
         if self._runtime.at_work:
             raise _heddle.UsageError("run_forever() cannot be called by a function that the store calls")
+        if _loop_runs():
+            raise _heddle.UsageError("an asyncio loop runs here, which run_forever() would block: `async with store` drives it")
         self._begin_workflows()
         self._runtime.unpark()
         while not self._stopped:
@@ -387,6 +406,9 @@ class Store(Workflows):
         return fn
 
     def _failed(self, name: str, error: BaseException) -> None:
+        handler, event = self._handling
+        if self._asked and name == handler and isinstance(error, Exception):  # of a receipt that cannot be stored
+            self._raised.setdefault(event, error)
         for fn in self._error_handlers:
             fn(name, error)
         if self._error_handlers:
@@ -427,7 +449,7 @@ class Store(Workflows):
         """Runs ``fn`` in a transaction, again while what it read has been changed by another program, and returns when it
         is stored. It may be called several times: it must change nothing but cells."""
         _check_plain(fn, "a transaction", _IN_TRANSACTION)
-        result: T = self._runtime.transact(fn, group)
+        result: T = self._runtime.transact(fn, _group(group))
         return result
 
     async def transact_async(self, fn: Callable[[], T], *, group: int = 0) -> T:
@@ -437,7 +459,7 @@ class Store(Workflows):
         from .flows import settle
 
         told = loop.create_future()
-        self._runtime.transact_later(fn, lambda error, result: settle(told, error, result), group)
+        self._runtime.transact_later(fn, lambda error, result: settle(told, error, result), _group(group))
         result: T = await told
         return result
 
@@ -482,7 +504,7 @@ class Store(Workflows):
 
     # ---- Computations, effects, sinks
 
-    def computed(self, output: Cell[Any] | str, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+    def computed(self, output: Cell[Any] | str, *, name: Optional[str] = None, debounce: Seconds = 0, throttle: Seconds = 0,
                  reads: Iterable[Cell[Any]] = (), version: Optional[str] = None,
                  run_once: bool = False) -> Callable[[Callable[[], T]], Registered[T]]:
         """``@store.computed(total)``: what the function returns is the value of ``total``.
@@ -508,10 +530,10 @@ class Store(Workflows):
     @overload
     def effect(self, fn: Callable[[], T]) -> Registered[T]: ...
     @overload
-    def effect(self, fn: None = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+    def effect(self, fn: None = None, *, name: Optional[str] = None, debounce: Seconds = 0, throttle: Seconds = 0,
                reads: Iterable[Cell[Any]] = ()) -> Callable[[Callable[[], T]], Registered[T]]: ...
 
-    def effect(self, fn: Optional[Callable[[], Any]] = None, *, name: Optional[str] = None, debounce: float = 0, throttle: float = 0,
+    def effect(self, fn: Optional[Callable[[], Any]] = None, *, name: Optional[str] = None, debounce: Seconds = 0, throttle: Seconds = 0,
                reads: Iterable[Cell[Any]] = ()) -> Any:
         """``@store.effect``: the function runs now, and whenever something that it read has changed."""
 
@@ -522,7 +544,7 @@ class Store(Workflows):
         return register if fn is None else register(fn)
 
     def _register(self, fn: Callable[..., Any], name: Optional[str], output: Optional[Cell[Any]], effect: bool,
-                  debounce: float, throttle: float, reads: Iterable[Cell[Any]], version: Optional[str],
+                  debounce: Seconds, throttle: Seconds, reads: Iterable[Cell[Any]], version: Optional[str],
                   run_once: bool) -> None:
         from .version import is_async, version_of
 
@@ -532,10 +554,16 @@ class Store(Workflows):
         runs: Callable[..., object] = fn
         if suspends:
             runs = self._suspended(fn)
+        defined = (getattr(fn, "__module__", None), getattr(fn, "__qualname__", None), output.name if output is not None else None)
+        before = self._defined.get(name or "")
+        if before is not None and before[0] == defined and output is not None:
+            before[1].stop()  # a cell of a notebook that is run again
         handle = self._runtime.node(
             runs, name=name, output=output, effect=effect, suspends=suspends, debounce_ms=_milliseconds(debounce),
             throttle_ms=_milliseconds(throttle), reads=list(reads) or None, version=version or version_of(fn), run_once=run_once)
         node = Node(self, handle, name or "")
+        if name and output is not None:
+            self._defined[name] = defined, node
         try:
             setattr(fn, "node", node)
         except (AttributeError, TypeError):
@@ -557,7 +585,7 @@ class Store(Workflows):
         between are skipped. :meth:`settle` does not wait for such a call, :meth:`sync` and :meth:`close` do. Commits of the
         change group ``group`` (:meth:`transaction`) do not call ``fn``: an editor shows its own edits already."""
         _check_plain(fn, "a sink", "nothing would await it. Write `async for value in cell`, or an async effect that reads the cell")
-        return Node(self, self._runtime.sink(cell, fn, name=name, confirmed=confirmed, group=group), name or "sink")
+        return Node(self, self._runtime.sink(cell, fn, name=name, confirmed=confirmed, group=_group(group)), name or "sink")
 
     # ---- Patterns
 
@@ -577,7 +605,7 @@ class Store(Workflows):
         if pattern is not None:
             self.use(pattern)
         given = {name: value.link() if isinstance(value, _heddle.Cell) else value for name, value in arguments.items()}
-        return Piece(self, self._runtime.piece(space, id, pattern.name if pattern else None, given), id)
+        return Piece(self, self._runtime.piece(space, id, pattern.name if pattern else None, given), id, space)
 
     def hold(self, name: Optional[str] = None, seconds: float = 2.0) -> Hold:
         """Nodes of this name (None: all) do not run for the first time before the hold ends: while data arrives."""
@@ -593,6 +621,7 @@ class Store(Workflows):
 
         def register(fn: F) -> F:
             def handle(payload: Any, id: str, time: float, attempt: int, posted: bool, missed: int) -> Any:
+                self._handling = given, id
                 try:
                     return fn(Event(payload, id, time, attempt, posted, missed))
                 except Exception as error:
@@ -628,6 +657,12 @@ class Store(Workflows):
         ``missed`` counts the others; with ``every_missed`` each has its own."""
         from .schedules import moment, seconds
 
+        if every is not None and seconds(every) < 0.001:
+            raise ValueError(f"every is a time of at least a millisecond, not {every!r}")
+        if every_missed and every is None:
+            raise ValueError("every_missed goes with every")
+        if at is not None and after is not None:
+            raise ValueError("an event is delivered at a time or after one, not both")
         return self._runtime.send(stream, payload, id=id, seconds=time, lasting=lasting, post=True, at=moment(at),
                                   after=seconds(after), every=seconds(every), every_missed=every_missed)
 

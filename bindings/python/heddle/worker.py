@@ -21,7 +21,7 @@ import tempfile
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from . import _heddle, registry, values
-from .actions import is_another, two_of_a_name
+from .actions import _QUEUE, is_another, two_of_a_name
 from .running import Actions
 from .store import Store
 
@@ -268,6 +268,8 @@ def load(target: str, inspect: bool = True) -> Store:
     if module_name.endswith(".py") and os.path.isfile(module_name):
         name = os.path.normpath(module_name)[:-len(".py")].replace(os.sep, ".")
         raise SystemExit(f"heddle-worker: {module_name} is a file, and a module is named: write {name}:{attribute}")
+    if not all(part.isidentifier() for part in module_name.split(".")):
+        raise SystemExit(f"heddle-worker: {module_name!r} is not the name of a module: write MODULE:{attribute}, as in desk:file")
     sys.path.insert(0, os.getcwd())
     found = _import(module_name)
     try:
@@ -278,6 +280,9 @@ def load(target: str, inspect: bool = True) -> Store:
                          f'"{module_name}:NAME", where NAME is the name of its file ({attribute} = "shop.db"), a store, or a '
                          "function that returns either") from None
     made: Any = found() if callable(found) and not isinstance(found, Store) else found
+    if asyncio.iscoroutine(made):
+        made.close()
+        raise SystemExit(f"heddle-worker: {target} is an async function: name an ordinary one, which gives a store or a file's name")
     if isinstance(made, (str, os.PathLike)):
         try:
             made = Store(os.fspath(made), inspect=inspect)
@@ -285,6 +290,10 @@ def load(target: str, inspect: bool = True) -> Store:
             raise SystemExit(f"heddle-worker: {refused}") from None
     if not isinstance(made, Store) or not made.file:
         raise SystemExit(f"heddle-worker: {target} is no store in a file: {made!r}")
+    if made.closed:
+        raise SystemExit(f"heddle-worker: the store {target} is closed")
+    if made._observer:
+        raise SystemExit(f"heddle-worker: the store {target} was opened with worker=False")
     return made
 
 
@@ -421,6 +430,9 @@ def parse(arguments: Optional[list[str]]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.processes < 1 or options.room < 1:
         parser.error("--processes and --room are at least 1")
+    for queue in options.queue or ():
+        if queue and not _QUEUE.fullmatch(queue):
+            parser.error(f"a queue has a name of letters, digits, '_', '-' and '.', at most 100, not {queue!r}")
     return options
 
 

@@ -68,6 +68,7 @@ typedef struct runtime_object {
     bool building;   /* the program starts a piece: what its pattern raises is raised there */
     bool woken;      /* it was called since the last pump */
     bool guarding;   /* the guard runs: its own calls are not guarded */
+    bool lost;       /* it was dropped where it cannot be closed, and that was told */
     bool closing;    /* hd_close runs: callbacks keep what they refer to until it has returned */
     struct run_object *runs; /* suspended runs that the program holds: emptied at close */
     PyObject *interrupt; /* raised inside of a callback, and by the next driving call; NULL: none */

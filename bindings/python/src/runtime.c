@@ -23,19 +23,21 @@ bool runtime_is_here(const runtime_object *self) {
            PyThread_get_thread_ident() == self->thread;
 }
 
+static PyObject *refuse_fork(runtime_object *self) {
+    hd_error error = {
+        .status = HD_USAGE,
+        .message = "the store was opened before fork(): open it again in the child, or start "
+                   "processes with the method \"spawn\""
+    };
+    return raise_error(self->st, HD_USAGE, &error);
+}
+
 bool runtime_usable(runtime_object *self) {
     if (!self->rt) {
         hd_error error = { .status = HD_CLOSED, .message = "the store is closed" };
         return raise_error(self->st, HD_CLOSED, &error), false;
     }
-    if (self->forks != self->st->forks) {
-        hd_error error = {
-            .status = HD_USAGE,
-            .message = "the store was opened before fork(): open it again in the child, or start "
-                       "processes with the method \"spawn\""
-        };
-        return raise_error(self->st, HD_USAGE, &error), false;
-    }
+    if (self->forks != self->st->forks) return refuse_fork(self), false;
     if (PyThread_get_thread_ident() == self->thread) return guarded(self);
     hd_error error = {
         .status = HD_USAGE,
@@ -224,12 +226,25 @@ static int runtime_clear(PyObject *object) {
     return 0;
 }
 
+/* Only the thread that opened a store can close it. */
+static void tell_lost(runtime_object *self) {
+    static const char text[] = "a store was not closed by the thread that opened it: what was "
+                               "written to it last may be lost";
+    if (PyErr_WarnEx(PyExc_ResourceWarning, text, 1)) PyErr_WriteUnraisable((PyObject *)self);
+    if (!is_set(self->st->log)) return;
+    Py_XDECREF(PyObject_CallFunction(self->st->log, "ss", "warning", text));
+}
+
 /* A store that the program has not closed is closed with its object: what was written is on disk. The garbage collector
  * calls this before it takes anything apart, so functions that run once more find what they refer to. */
 static void runtime_finalize(PyObject *object) {
     PyObject *type, *e, *traceback; /* that are raised already */
     PyErr_Fetch(&type, &e, &traceback);
-    (void)close_runtime((runtime_object *)object);
+    runtime_object *self = (runtime_object *)object;
+    bool lost = self->rt && self->forks == self->st->forks && !runtime_is_here(self);
+    (void)close_runtime(self);
+    if (lost && !self->lost) tell_lost(self);
+    self->lost = lost;
     if (PyErr_Occurred()) PyErr_WriteUnraisable(object);
     PyErr_Restore(type, e, traceback);
 }
@@ -381,7 +396,8 @@ static void posted(hd_runtime *rt, void *ctx) {
 /* The only method that other threads may call. */
 static PyObject *runtime_post(PyObject *object, PyObject *fn) {
     runtime_object *self = (runtime_object *)object;
-    if (!self->rt || self->forks != self->st->forks) return raise_error(self->st, HD_CLOSED, NULL);
+    if (!self->rt) return raise_error(self->st, HD_CLOSED, NULL);
+    if (self->forks != self->st->forks) return refuse_fork(self);
     callback *c = callback_new(self, fn, NULL, (hd_cell){ 0 });
     if (!c) return NULL;
     hd_status status = hd_runtime_post(self->rt, posted, c);

@@ -181,3 +181,18 @@ def test_what_a_pattern_raises():
             store.piece("e", heddle.Pattern(lambda b: b.fold("f", b.constant("l", []), "nonsense"), "f"))
         with pytest.raises(heddle.Error):
             store.piece("nowhere")
+
+
+def test_a_piece_that_was_stopped_can_be_removed():
+    @heddle.pattern
+    def total(b, xs=[]):
+        return b.fold("total", xs, "sum")
+
+    with heddle.open() as store:
+        piece = store.piece("p", total, xs=[1])
+        store.settle()
+        assert store.documents()
+        piece.stop()
+        piece.remove()
+        store.sync()
+        assert not store.documents()

@@ -6,8 +6,10 @@ import dataclasses
 import enum
 import gc
 import logging
+import threading
 import time
 import warnings
+from datetime import timedelta
 from typing import Optional
 from xml.etree import ElementTree
 
@@ -282,6 +284,7 @@ def test_what_a_function_raises_is_told_and_the_next_change_runs_it_again(store,
     with caplog.at_level(logging.ERROR, "heddle"):
         store.settle()
     assert "invert failed" in caplog.text and "ZeroDivisionError" in caplog.text
+    assert str(store.why_not(invert)).startswith("its run number 1 has failed")
     told = []
     store.on_error(lambda name, error: told.append((name, type(error))))
     x.set("text")
@@ -289,7 +292,7 @@ def test_what_a_function_raises_is_told_and_the_next_change_runs_it_again(store,
     assert told == [("invert", TypeError)]
     x.set(2)
     store.settle()
-    assert y() == 0.5
+    assert y() == 0.5 and "failed" not in str(store.why_not(invert))
 
 
 def test_ctrl_c_in_a_computation_reaches_the_caller(store):
@@ -792,6 +795,80 @@ def test_a_task_that_outlives_its_run_reads_and_writes_for_itself():
             assert late() == 1 and runs == [None]
 
     asyncio.run(main())
+
+
+def test_a_computation_that_is_defined_again_replaces_the_one_before(store):
+    x, y, z, shown = store.cell("main/x"), store.cell("main/y"), store.cell("main/z"), []
+    x.set(1)
+    for n in (10, 100):
+        @store.computed(y)
+        def times():
+            return x() * n
+
+        y.sink(shown.append)
+        store.settle()
+    assert shown == [10, 100, 100]
+    with pytest.raises(heddle.UsageError, match="another name"):
+        @store.computed(z, name="times")
+        def other():
+            return 1
+
+
+def test_what_is_given_wrongly_is_refused(store):
+    with pytest.raises(ValueError, match="at least a millisecond"):
+        store.post_event("main/e", every=0.0004)
+    with pytest.raises(ValueError, match="goes with every"):
+        store.post_event("main/e", every_missed=True)
+    with pytest.raises(ValueError, match="not both"):
+        store.post_event("main/e", at=5, after=5)
+    for group in (-1, 1 << 64):
+        with pytest.raises(ValueError, match="change group"):
+            store.transaction(group=group)
+        with pytest.raises(ValueError, match="change group"):
+            store.cell("main/x").sink(print, group=group)
+    with pytest.raises(TypeError, match="async"):
+        @heddle.pattern
+        async def built(b):
+            return None
+
+    async def serve():
+        store.run_forever()
+
+    with pytest.raises(heddle.UsageError, match="loop runs"):
+        asyncio.run(serve())
+
+    @store.effect(debounce=timedelta(milliseconds=1), throttle=timedelta(0))
+    def effect():
+        pass
+
+
+def test_a_receipt_that_cannot_be_stored_is_the_cause():
+    async def main():
+        with heddle.open() as store:
+            @store.on("main/e")
+            def handle(event):
+                return {1: 2}
+
+            with pytest.raises(heddle.FailedError, match="keys that are not str") as failed:
+                await store.handled("main/e")
+            assert isinstance(failed.value.__cause__, TypeError)
+
+    asyncio.run(main())
+
+
+def test_a_store_that_another_thread_left_open_is_told(path, caplog):
+    def use():
+        store = heddle.open(path)
+        store.itself = store
+        store.cell("main/x").set(1)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+    assert caplog.text.count("was not closed by the thread that opened it") == 1
 
 
 def test_what_is_async_waits_for_a_loop(store, caplog):
