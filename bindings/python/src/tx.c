@@ -15,6 +15,12 @@ PyObject *runtime_begin(PyObject *object, PyObject *args) {
     hd_tx *tx;
     if (!runtime_usable(self) || !PyArg_ParseTuple(args, "|K", &group)) return NULL;
     hd_status status = hd_tx_begin(self->rt, &tx);
+    if (!status && self->tx) { /* of an async run: the library knows of none that is on the stack */
+        hd_error error = { .status = HD_USAGE,
+                           .message = "a run has its own transaction: read and write in that" };
+        hd_tx_abort(tx);
+        return raise_error(self->st, HD_USAGE, &error);
+    }
     if (!status) {
         hd_tx_set_group(tx, group);
         self->tx = tx;

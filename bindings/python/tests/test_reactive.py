@@ -842,6 +842,24 @@ def test_what_is_given_wrongly_is_refused(store):
         pass
 
 
+def test_a_transaction_in_an_async_run_is_refused_as_in_any_run():
+    async def main():
+        with heddle.open() as store:
+            told = []
+            store.on_error(lambda name, error: told.append(str(error)))
+
+            @store.effect
+            async def write():
+                with store.transaction():
+                    store.cell("main/x").set(1)
+
+            await store.stored()
+            await asyncio.sleep(0.02)
+            assert told == ["a run has its own transaction: read and write in that"] and not store.cell("main/x").exists()
+
+    asyncio.run(main())
+
+
 def test_a_receipt_that_cannot_be_stored_is_the_cause():
     async def main():
         with heddle.open() as store:

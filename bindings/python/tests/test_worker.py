@@ -347,3 +347,14 @@ class {0}(Workflow):
     out = subprocess.run([sys.executable, "-m", "heddle", "worker", "post:file"], cwd=tmp_path, capture_output=True, text=True)
     assert out.returncode == 1 and out.stderr == ("heddle-worker: two actions have the name send: letter.send and parcel.send. "
                                                   "Give one of them another: @action(name=...)\n")
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ([":file"], "is not the name of a module"), (["./desk:file"], "is not the name of a module"),
+    (["desk:file", "--queue", "a/b#c"], "a queue has a name of")])
+def test_a_worker_ends_with_a_line_for_what_is_named_wrongly(arguments, message, capsys):
+    from heddle.worker import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert message in str(ended.value) + capsys.readouterr().err
