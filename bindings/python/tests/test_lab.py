@@ -537,3 +537,9 @@ class Jobs(heddle.Workflow):
 
 def test_arguments_that_change_something_are_computed_once():
     assert resume_everywhere(Jobs, ["a", "b", "c"]) == 6
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
+def test_the_clock_goes_forward(heddle_lab, seconds):
+    with pytest.raises(ValueError, match="forward"):
+        heddle_lab.advance(seconds)

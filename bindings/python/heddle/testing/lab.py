@@ -227,6 +227,8 @@ class Lab:
         than 0.2 seconds of real time in which none begins or ends; so it also lets the timeout of an action come that does
         not end. In an async test, where the loop runs already, it moves the clock at once and runs what needs no action."""
         number = in_seconds(seconds)
+        if not 0 <= number < float("inf"):
+            raise ValueError(f"the clock goes forward by a number of seconds, not {number}")
         try:
             asyncio.get_running_loop()
         except RuntimeError:
