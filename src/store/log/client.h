@@ -53,8 +53,8 @@ hd_status client_snapshot(client *c);
  * our own, whose verdicts must come first. HD_NOMEM: what is not told yet comes next time. It ends before rows that
  * were pruned, with `gap`. */
 hd_status client_advance(client *c, uint64_t until);
-/* The same with rows that the writer has read: all up to `until` are among them. There is no snapshot, so what has to be
- * loaded on the way is read in one that is newer; `checkpoint` is one that the writer knows of. */
+/* The same with rows that the writer has read: all up to `until` are among them. There is no snapshot, so what has to
+ * be loaded on the way is read in one that is newer; `checkpoint` is one that the writer knows of. */
 hd_status client_advance_passed(client *c, const passed_rows *rows, uint64_t until,
                                 uint64_t checkpoint);
 /* After that, with the same snapshot: reads the documents anew. The writer has decided all commits of ours that it was
