@@ -142,7 +142,7 @@ static bool fail_refused(hd_engine *e, const task_view *t) {
 /* The completion of a step with another result is an attempt that has failed: what it wrote is not stored. */
 static bool is_good_result(hd_engine *e, const task_view *t, hd_value result) {
     const live *l = live_find(e, t->instance);
-    if (!l || !l->in) return true; /* the completion is late, or comes too early: finish() sees that */
+    if (!l || !l->in) return true; /* finish() sees that the completion is late */
     hd_status status = engine_takes(e, result) ? engine_try(e, l->in->p, result, NULL) : HD_LIMIT;
     return !status || status == HD_NOMEM;
 }
