@@ -159,6 +159,7 @@ hd_status hd_tx_mint(hd_tx *tx, char id[HD_ID_SIZE]) {
 
 /* The lineage under which a transaction starts something. `given`: the caller has given a function. */
 static hd_status start_under(hd_tx *tx, bool given, lineage **out) {
+    *out = NULL;
     if (!given) return runtime_fail(tx->rt, HD_USAGE, "no function is given");
     scheduler *s = with_events(tx->rt);
     hd_status status = s ? events_check_start(s, tx) : HD_NOMEM;

@@ -281,13 +281,29 @@ bool places_forget(places *ps, place_id doc) {
     return true;
 }
 
+/* The record of the document's metadata; 0: there is none. */
+static place_id meta_of(const places *ps, const place *p) {
+    const doc_home *h = &ps->homes.items[p->doc.home];
+    uint32_t home = h->meta ? 0 : places_find_home(ps, h->space, h->scope, h->instance, true);
+    return home ? places_find_doc(ps, home, p->doc.id) : 0;
+}
+
+/* Its metadata goes with it, which nothing may have referred to since it was looked for. */
+static void let_pass(places *ps, place_id doc) {
+    place *p = &ps->at[doc];
+    if (!(p->doc.flags & DOC_PASSING) || doc_needed(p)) return;
+    place_id meta = meta_of(ps, p);
+    doc_forget(ps, doc);
+    if (meta && (ps->at[meta].doc.flags & DOC_PASSING)) (void)places_forget(ps, meta);
+}
+
 void place_unref(places *ps, place_id id) {
     for (;;) {
         place *p = place_at(ps, id);
         if (p->root == id) {
             assert(p->doc.refs > 0);
             p->doc.refs--;
-            if ((p->doc.flags & DOC_PASSING) && !doc_needed(p)) doc_forget(ps, id);
+            let_pass(ps, id);
             return;
         }
         assert(p->in.refs > 0);

@@ -576,8 +576,10 @@ static hd_status meta_cell(hd_tx *tx, hd_cell document, const char *key, place_i
 hd_status hd_tx_set_meta(hd_tx *tx, hd_cell document, const char *key, hd_value v) {
     place_id at;
     hd_status status = meta_cell(tx, document, key, &at);
-    if (!status)
-        status = write_cell(tx, (hd_cell){ at }, value_is_absent(v) ? OP_REMOVE : OP_SET, v);
+    if (status) return written(tx, status);
+    place_ref(&tx->r->places, at); /* afterwards it goes, unless something else needs it */
+    status = write_cell(tx, (hd_cell){ at }, value_is_absent(v) ? OP_REMOVE : OP_SET, v);
+    place_unref(&tx->r->places, at);
     return written(tx, status);
 }
 

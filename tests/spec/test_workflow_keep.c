@@ -379,6 +379,24 @@ static void policies_that_are_none_are_refused(void **state) {
     }
 }
 
+static uint64_t known_documents(void) {
+    hd_store_stats s;
+    hd_runtime_store_stats(rt, &s);
+    return s.documents;
+}
+
+/* A program that runs for months has no memory of what has left the store: neither of documents nor of their kinds. */
+static void what_is_removed_leaves_the_memory(void **state) {
+    keep(0, 3);
+    register_all();
+    run_many("w", 0, 20);
+    wait_for("workflow/w/", 3);
+    uint64_t few = known_documents();
+    run_many("w", 20, 60);
+    wait_for("workflow/w/", 3);
+    assert_in_range(known_documents(), 0, few + 5);
+}
+
 #define TEST(name)    cmocka_unit_test_setup_teardown(name, set_up_world, tear_down_world)
 #define ON_FILE(name) cmocka_unit_test_setup_teardown(name, set_up_file, tear_down_file)
 int main(void) {
@@ -397,6 +415,7 @@ int main(void) {
         TEST(one_that_runs_again_is_kept_from_its_last_end),
         TEST(a_key_that_is_used_again_is_another_instance),
         TEST(a_long_journal_goes_in_slices),
+        ON_FILE(what_is_removed_leaves_the_memory),
         ON_FILE(the_next_program_removes_them),
         ON_FILE(the_next_program_removes_those_beyond_a_number),
         cmocka_unit_test(any_allocation_may_fail),
