@@ -8,7 +8,6 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include <string.h>
-#include <unistd.h>
 
 static int require_equal(store *s, hd_tx *tx) {
     const char *json = option_text(s->c, "if");
@@ -38,7 +37,7 @@ static int attempt(cli *c, store_mode mode, bool conditional, change_fn fn) {
 }
 
 int change_run(cli *c, store_mode mode, bool conditional, change_fn fn) {
-    bool makes_file = mode == STORE_CREATE && access(c->operands[0], F_OK);
+    bool makes_file = mode == STORE_CREATE && store_is_missing(c->operands[0]);
     int failed = makes_file ? attempt(c, STORE_NOWHERE, conditional, fn) : CLI_OK;
     return failed ? failed : attempt(c, mode, conditional, fn);
 }

@@ -10,7 +10,6 @@
 #include <heddle/event.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* How long --wait waits in silence. */
 #define REMARK_NS UINT64_C(2000000000)
@@ -208,7 +207,7 @@ static int run(cli *c) {
     sending w;
     hd_value payload;
     uint64_t end;
-    bool makes_file = access(c->operands[0], F_OK) != 0;
+    bool makes_file = store_is_missing(c->operands[0]);
     int failed = makes_file ? rehearse(c) : CLI_OK;
     if (failed) return failed;
     failed = prepare(c, &w, STORE_CREATE, &end, &payload);

@@ -35,6 +35,8 @@ static bool is_empty(const char *file) {
     return stat(file, &st) == 0 && S_ISREG(st.st_mode) && !st.st_size;
 }
 
+bool store_is_missing(const char *name) { return !is_address(name) && access(name, F_OK); }
+
 int store_home(cli *c, const char *file) {
     struct stat st;
     char home[4096], hint[HINT_SIZE];

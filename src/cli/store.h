@@ -30,6 +30,8 @@ typedef struct store {
 
 /* All of these say what is wrong and return the exit status, CLI_OK when it worked. */
 int store_open(cli *c, store *s, const char *file, store_mode mode);
+/* Whether opening the store would make its file. */
+bool store_is_missing(const char *name);
 /* The directory that the file is to stand in must exist. */
 int store_home(cli *c, const char *file);
 /* What hd_open and hd_store_check could not do. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The whole file with a NUL; NULL: it could not be read, and errno says why. Free it. */
 static char *read_file(const char *file, size_t *length) {
@@ -91,7 +90,7 @@ static int register_all(cli *c, store_mode mode) {
 
 /* As in change.c: a command with a mistake must not leave a new file behind. */
 static int run(cli *c) {
-    bool makes_file = access(c->operands[0], F_OK) != 0;
+    bool makes_file = store_is_missing(c->operands[0]);
     int failed = makes_file ? register_all(c, STORE_NOWHERE) : CLI_OK;
     return failed ? failed : register_all(c, STORE_CREATE);
 }

@@ -131,6 +131,7 @@ static void forget_touches(heads *h, head *d, uint64_t floor) {
     memmove(d->touches.items, d->touches.items + gone,
             (d->touches.count - gone) * sizeof *d->touches.items);
     d->touches.count -= gone;
+    if (!d->touches.count) vec_fini(h->env, &d->touches); /* most documents are written once */
 }
 
 void heads_raise_floor(heads *h, uint32_t index, uint64_t floor) {

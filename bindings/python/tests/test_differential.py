@@ -66,7 +66,7 @@ def _is_refused_by_design(outcome: twin.Outcome) -> bool:
         isinstance(outcome.error, OverflowError) and "64 bits" in str(outcome.error)
 
 
-_REFUSED = ("a chain of comparisons with an object whose class has code for them",)
+_REFUSED = ("a chain of comparisons with an object whose class has code for them", "a call with * or ** among several at once")
 """Reasons for which a random source may be refused. (Python evaluates the middle of such a chain once, two steps would
 evaluate it twice.)"""
 
@@ -211,4 +211,7 @@ def test_a_source_that_does_not_end_is_told_and_does_not_hang_the_test() -> None
     assert asyncio.run(_ends(twin.flow("while True:\n    await echo(1)"))) == endless
     assert asyncio.run(_ends(twin.flow("await asyncio.sleep(1000)\nreturn 1"), LIMIT)) == {"Python": "returned 1", "heddle": "returned 1"}
     spun = twin.flow("while True:\n    try:\n        a = 1\n    except Exception:\n        pass")
-    assert asyncio.run(_ends(spun)) == endless
+    found = asyncio.run(_ends(spun))
+    assert found["Python"] == endless["Python"]
+    # A fast machine comes to the engine's own bound before the alarm.
+    assert found["heddle"] == endless["heddle"] or "nodes without waiting" in found["heddle"]

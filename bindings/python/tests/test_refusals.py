@@ -50,6 +50,8 @@ REFUSED = [
     ("x = «type('A', (), {})»", "makes a class", "top of the file"),
     ("x = await «Other(5)».run(3)", "Other() is given arguments", "Give them to run: `await Other().run(...)`."),
     ("x = await asyncio.gather(echo(1), «Other(k=await echo(1))».run(3))", "Other() is given arguments", "Give them to run"),
+    ("d = {'x': 1}\nawait asyncio.gather(«echo(**d)», echo(2))", "with * or ** among several", "one by one"),
+    ("d = [1]\nawait asyncio.gather(echo(2), asyncio.wait_for(«echo(*d)», 5))", "with * or ** among several", "one by one"),
     ("x = [await echo(y) for y, z in zip(«map(int, '12')», [1])]", "computes an element when its turn", "Write a list"),
     ("x = «zip([1], [2])»", "an iterator, which cannot be kept", "list("),
     ("self.x = «map(str, [2])»", "an iterator, which cannot be kept", "list("),

@@ -165,6 +165,7 @@ class Several(Awaits):
         if not isinstance(node, ast.Starred):
             if isinstance(node, ast.Call) and self.known_call(node) is asyncio.gather:
                 return Branch(node, self.gather(node, True, now=True), None, None)
+            self._check_spread(node)
             return Branch(node, self.prepare(node, True), None, None)
         calls = node.value
         if isinstance(calls, ast.GeneratorExp):  # gather(*...) takes all of it at once
@@ -181,6 +182,23 @@ class Several(Awaits):
         branch = Branch(calls, self._emit_value(node, ["name", name]), over, ["name", name])
         branch.given = given
         return branch
+
+    def _check_spread(self, node: ast.expr) -> None:
+        """CPython looks at what * and ** give when it makes the call, before any of the calls begins; the engine does when the
+        step begins. Where one call is awaited that is the same."""
+        if not isinstance(node, ast.Call):
+            return
+        function = self.known_call(node)
+        if function is asyncio.wait_for and node.args:
+            self._check_spread(node.args[0])
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+            self._check_spread(node.func.value)  # .options()
+        if isinstance(function, Action):
+            self._refuse_spread(node)
+
+    def _refuse_spread(self, node: ast.Call) -> None:
+        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
+            self.source.refuse(node, "a call with * or ** among several at once", "Write its arguments one by one.")
 
     def _prepare_each(self, node: ast.Starred, calls: ast.ListComp) -> Branch:
         """``*[charge(o) for o in orders]``: the arguments of all calls first, then a branch for each."""
@@ -204,8 +222,7 @@ class Several(Awaits):
         """A call with variables instead of its arguments, which are put into `given` in the order of evaluation. Calls that it
         awaits, as those of asyncio.wait_for, stay in it; and so do constants, and options."""
         assert isinstance(node, ast.Call)
-        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
-            self.source.refuse(node, "a call with * or ** among several at once", "Write its arguments one by one.")
+        self._refuse_spread(node)
 
         def stand_in(part: ast.expr) -> ast.expr:
             if isinstance(part, ast.Constant):
