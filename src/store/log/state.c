@@ -189,7 +189,7 @@ static hd_status record_row(writer *w, const log_text *text) {
     if (!status) {
         w->row = row.row;
         w->tail.bytes += row.length;
-        if (w->store->optimistic) passed_add(&w->passed, &w->env, text);
+        if (w->store->optimistic && w->running) passed_add(&w->passed, &w->env, text);
     }
     decoder_reset(&w->decoder);
     log_row_fini(w->heap, &row);

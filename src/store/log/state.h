@@ -26,8 +26,8 @@ typedef struct outcome {
     struct outcome *next;
     uint64_t before, row; /* row == before when nothing was admitted */
     uint64_t sync_ns;     /* from being judged to being durable */
-    passed_rows
-        passed; /* rows of others up to `before`, as far as the writer has read them since the last outcome */
+    /* Rows of others up to `before`, as far as the writer has read them since the last outcome. */
+    passed_rows passed;
     uint64_t checkpoint; /* the last one that the writer knows of */
     VEC(outcome_item) items;
     VEC(uint64_t) seqs;
@@ -131,8 +131,8 @@ typedef struct writer {
     bool staying;     /* others can see that we live */
     uint64_t beat_ns; /* when to say so again */
     undo undo;        /* of an optimistic store */
-    passed_rows
-        passed; /* what it has read of others since the last outcome; only if the store is optimistic */
+    /* What it has read of others since the last outcome; only in an optimistic store, with a runtime. */
+    passed_rows passed;
     uint64_t there; /* the last row that our runtime has been told of */
     uint64_t own;   /* the last row that we have appended */
     bool behind;   /* others have appended, or our append may have been lost: read before judging */
