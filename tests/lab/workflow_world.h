@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,7 @@ UNUSED_OK static void pump(void) {
         (void)hd_runtime_pump(runtime);                                                            \
         assert_int_equal(hd_runtime_sync(runtime), HD_OK);                                         \
         if (real_time) poll(NULL, 0, 1);                                                           \
+        else sched_yield(); /* to a thread that the condition waits for */                         \
     }
 
 UNUSED_OK static void advance(uint64_t ms) {
