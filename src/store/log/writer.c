@@ -28,7 +28,7 @@ enum {
     BACKOFF_MS = 5,       /* doubles with each failure */
     BACKOFF_MAX_MS = 500, /* up to this */
     PATIENCE = 3,         /* failures in a row before the runtime is told of them */
-    RACES = 100,          /* races lost to other writers in a row that do not count as a failure */
+    RACES = 1000,         /* races lost to other writers in a row that do not count as a failure */
     RUN = 8, /* groups one after the other, then a pause: while other processes write, too */
     COURTESY = 8 * RUN /* groups after the last rows of another process for which that holds */
 };
