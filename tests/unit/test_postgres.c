@@ -595,6 +595,19 @@ static void a_runtime_that_says_that_it_lives_folds_at_rest(void **state) {
     lab_place_remove(&where);
 }
 
+/* The check learns the log as a writer would that opens the store: here one with rows that are not folded. */
+static void a_log_that_is_not_folded_is_in_order(void **state) {
+    lab_store_place where;
+    hd_env env = hd_env_system();
+    if (!getenv("HD_POSTGRES")) skip();
+    setenv("HD_STORE", "postgres", 1);
+    lab_place_make(&where);
+    hd_runtime *rt = open_with_tail(where.name, &env);
+    assert_int_equal(hd_store_check(where.name, NULL, NULL, NULL, NULL), HD_OK);
+    assert_int_equal(hd_close(rt), HD_OK);
+    lab_place_remove(&where);
+}
+
 /* ---- memory */
 
 /* What a program does with a store, as far as its memory goes. */
@@ -666,6 +679,7 @@ int main(void) {
         cmocka_unit_test(under_load_a_document_is_folded_once),
         cmocka_unit_test(a_runtime_says_that_it_lives_during_a_long_checkpoint),
         cmocka_unit_test(a_runtime_that_says_that_it_lives_folds_at_rest),
+        cmocka_unit_test(a_log_that_is_not_folded_is_in_order),
         cmocka_unit_test(answers_are_told_at_once),
         cmocka_unit_test(the_last_row_is_told_when_a_runtime_closes),
         cmocka_unit_test(a_runtime_does_not_look_for_its_own_rows),
