@@ -375,16 +375,32 @@ static hd_status check_break(draft *d, uint32_t head) {
     return HD_OK;
 }
 
+/* Lists the BACK edges by where they lead, as numbers counted from 1: (*first)[node] is the first one of a node, and
+ * (*next)[edge] the one behind an edge. */
+static hd_status list_back_edges(draft *d, uint32_t **first, uint32_t **next) {
+    *first = arena_alloc_array(&d->p->memory, d->nodes.count + 1, sizeof **first);
+    *next = arena_alloc_array(&d->p->memory, d->edges.count + 1, sizeof **next);
+    if (!*first || !*next) return HD_NOMEM;
+    memset(*first, 0, (d->nodes.count + 1) * sizeof **first);
+    for (uint32_t k = d->edges.count; k > 0; k--) {
+        const plan_edge *e = &d->edges.items[k - 1];
+        if (e->kind != EDGE_BACK) continue;
+        (*next)[k - 1] = (*first)[e->to];
+        (*first)[e->to] = k;
+    }
+    return HD_OK;
+}
+
 static hd_status find_loops(draft *d) {
     uint32_t room = d->edges.count + d->nodes.count + 1; /* a walk takes each edge once */
-    uint32_t *stack = arena_alloc_array(&d->p->memory, room, sizeof *stack);
-    hd_status status = stack ? HD_OK : HD_NOMEM;
+    uint32_t *stack = arena_alloc_array(&d->p->memory, room, sizeof *stack), *first, *next;
+    hd_status status = list_back_edges(d, &first, &next);
+    if (!status && !stack) status = HD_NOMEM;
     for (uint32_t o = 0; o < d->nodes.count && !status; o++) {
         uint32_t head = d->by_order[o];
         if (at(d, head)->node->kind != NODE_LOOP_HEAD) continue;
-        for (uint32_t k = 0; k < d->edges.count && !status; k++) {
-            const plan_edge *e = &d->edges.items[k];
-            if (e->kind != EDGE_BACK || e->to != head) continue;
+        for (uint32_t k = first[head]; k && !status; k = next[k - 1]) {
+            const plan_edge *e = &d->edges.items[k - 1];
             status = check_back(d, e);
             if (!status) mark_body(d, stack, head, e->from);
         }
