@@ -110,18 +110,6 @@ static double drain_ns(bench *b, int n) {
     return ns / n;
 }
 
-/* What is taken from one end of a set costs the same, however much was taken before. */
-static void measure_draining(bench *b) {
-    double few = drain_ns(b, 1000), many = drain_ns(b, 30000);
-    bench_report(b, &(bench_row){ .name = "expr/drain-set",
-                                  .n = 30000,
-                                  .value = many,
-                                  .unit = "ns/element",
-                                  .peer = "1,000",
-                                  .peer_value = few,
-                                  .must = bench_ratio_at_most(3) });
-}
-
 /* Nanoseconds for each character of a text that has the needle, of n characters, in no place, but nearly so in many. */
 static double search_ns(bench *b, int n) {
     bench_world x;
@@ -142,15 +130,15 @@ static double search_ns(bench *b, int n) {
     return ns / n / 10;
 }
 
-/* A search is linear in both texts. */
-static void measure_searching(bench *b) {
-    double few = search_ns(b, 1000), many = search_ns(b, 100000);
-    bench_report(b, &(bench_row){ .name = "expr/search",
-                                  .n = 1000000,
+/* A row that is to be flat: what one of many costs, beside one of few. */
+static void report_flat(bench *b, const char *name, uint64_t n, const char *unit, double many,
+                        const char *few, double few_ns) {
+    bench_report(b, &(bench_row){ .name = name,
+                                  .n = n,
                                   .value = many,
-                                  .unit = "ns/character",
-                                  .peer = "10,000",
-                                  .peer_value = few,
+                                  .unit = unit,
+                                  .peer = few,
+                                  .peer_value = few_ns,
                                   .must = bench_ratio_at_most(3) });
 }
 
@@ -167,6 +155,8 @@ void bench_group_expr(bench *b) {
             "[\"listcomp\", [\"*\", [\"name\", \"y\"], 2], [\"for\", [\"name\", \"y\"], [\"name\", "
             "\"l\"]]]",
             (bench_figure){ 0 });
-    measure_draining(b);
-    measure_searching(b);
+    report_flat(b, "expr/drain-set", 30000, "ns/element", drain_ns(b, 30000), "1,000",
+                drain_ns(b, 1000));
+    report_flat(b, "expr/search", 1000000, "ns/character", search_ns(b, 100000), "10,000",
+                search_ns(b, 1000));
 }

@@ -288,7 +288,8 @@ static place_id meta_of(const places *ps, const place *p) {
     return home ? places_find_doc(ps, home, p->doc.id) : 0;
 }
 
-/* Its metadata goes with it, which nothing may have referred to since it was looked for. */
+/* Frees the record of a passing document that nothing needs, and that of its metadata: no reference to the metadata may
+ * ever have been taken, the end of which would free it. */
 static void let_pass(places *ps, place_id doc) {
     place *p = &ps->at[doc];
     if (!(p->doc.flags & DOC_PASSING) || doc_needed(p)) return;
