@@ -89,7 +89,7 @@ static void on_verdict(hd_status status, void *ctx) {
     if (!status || final) end(q, final);
 }
 
-/* Along with an attempt, in the same group. Without memory there is another one. */
+/* Sends the empty commit along with an attempt, in the same group. Without memory it is sent with the next attempt. */
 static void knock_if_due(repeat *q) {
     replica *r = &q->rt->r;
     uint64_t now = env_now_ns(&q->rt->env);
