@@ -437,6 +437,15 @@ static uint32_t parse_tasks(const hd_engine *e, const char *name, char session[S
     return n < e->shard_count && !slash == (e->shard_count == 1) ? (uint32_t)n : SHARDS_MAX;
 }
 
+/* Usually the announcement, which the process commits together with these documents, is enough to be heard. If it was
+ * removed again before this engine looked, only the documents are news. */
+bool away_concerns(const hd_engine *e, const char *id) {
+    char session[SESSION_TEXT];
+    if (strncmp(id, TASKS_PREFIX, strlen(TASKS_PREFIX))) return false;
+    uint32_t of = parse_tasks(e, id + strlen(TASKS_PREFIX), session);
+    return of != SHARDS_MAX && e->shards[of].runs;
+}
+
 /* Removes the document `name`, which has steps for the process `session`, if that process is not announced any more, or
  * its announcement is removed with the next commit. If this runtime still sees an announcement, the process becomes a
  * worker, even if the store has lost the announcement meanwhile: when the engine hears of the removal, it removes the

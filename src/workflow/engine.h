@@ -718,6 +718,8 @@ hd_status away_heard(hd_engine *e, const char *session);
 /* There is a document "workflow-tasks/<name>", with steps for a session. It is removed if no process announces that
  * session. */
 hd_status away_heard_tasks(hd_engine *e, const char *name);
+/* Whether the document `id` has steps for a process, of a shard that runs here. */
+bool away_concerns(const hd_engine *e, const char *id);
 /* The documents with steps for a session, one for each shard; NULL: no memory. */
 place_id *away_documents(hd_engine *e, const char *session);
 void away_free_documents(hd_engine *e, place_id *docs);

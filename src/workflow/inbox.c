@@ -32,7 +32,8 @@ static bool concerns(const hd_engine *e, place_id doc) {
     return has_prefix(name, INSTANCE_PREFIX) || has_prefix(name, INBOX_PREFIX) ||
            has_prefix(name, SCHEDULE_PREFIX) || has_prefix(name, LINE_PREFIX) ||
            has_prefix(name, NOTE_PREFIX) || has_prefix(name, WORKER_PREFIX) ||
-           has_prefix(name, SHARE_PREFIX) || guest_concerns(e, doc) || shard_concerns(e, doc, name);
+           has_prefix(name, SHARE_PREFIX) || away_concerns(e, name) || guest_concerns(e, doc) ||
+           shard_concerns(e, doc, name);
 }
 
 void inbox_note(hd_engine *e, place_id doc) {
