@@ -456,10 +456,10 @@ static void offer_queue(queue *q) {
 
 bool task_offer(hd_engine *e) {
     bool any = false;
-    for (list_node *n; !live_is_group(e) && (n = list_pop_front(&e->hot)); any = true) {
+    for (list_node *n; !flight_is_group(e) && (n = list_pop_front(&e->hot)); any = true) {
         queue *q = LIST_ENTRY(n, queue, hot);
         offer_queue(q);
-        if (live_is_group(e)) heat(e, q); /* the rest comes after the commit */
+        if (flight_is_group(e)) heat(e, q); /* the rest comes after the commit */
     }
     return any;
 }
@@ -566,7 +566,7 @@ bool task_fire(hd_engine *e) {
     if (!first) return false;
     uint64_t now = env_now_ns(e->env);
     bool any = false;
-    for (binheap_item *i; (i = binheap_peek(&e->deadlines)) && i->key <= now && !live_is_group(e);
+    for (binheap_item *i; (i = binheap_peek(&e->deadlines)) && i->key <= now && !flight_is_group(e);
          any = true) {
         binheap_remove(&e->deadlines, i);
         fire(e, BINHEAP_ENTRY(i, task, timer), now);

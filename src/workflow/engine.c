@@ -269,8 +269,8 @@ static void work_once(hd_engine *e, bool *more) {
     *more = e->active && schedule_work(e);
     *more = (e->active && e->shards->runs && keep_work(e)) || *more;
     *more = (e->active && step_work(e)) || *more;
-    if (!live_may_commit(e) || !e->active) return;
-    hd_status status = live_commit(e);
+    if (!flight_may_begin(e) || !e->active) return;
+    hd_status status = flight_begin(e);
     if (status) engine_starve(e, status);
     *more = status == HD_OK;
 }
@@ -325,9 +325,9 @@ static uint64_t deadline_of(const hd_engine *e) {
     if (guests < lease_due) lease_due = guests;
     if (shares < lease_due) lease_due = shares;
     if (!e->active) return lease_due < workers ? lease_due : workers;
-    if (e->overheard || live_may_commit(e)) return 0;
+    if (e->overheard || flight_may_begin(e)) return 0;
     uint64_t due = step_deadline(e), alarm = schedule_deadline(e);
-    if (e->held_until && live_has_news(e) && e->held_until < due) due = e->held_until;
+    if (e->held_until && flight_has_news(e) && e->held_until < due) due = e->held_until;
     if (workers < due) due = workers;
     if (lease_due < due) due = lease_due;
     uint64_t sweep = e->shards->runs ? keep_deadline(e) : UINT64_MAX, away = away_deadline(e);
@@ -372,7 +372,7 @@ static void free_engine(hd_engine *e) {
     start_fini(e);
     shard_close(e);
     version_forget_name(e);
-    live_fini(e);
+    document_fini(e);
     for (uint32_t i = 0; i < e->plans.count; i++) plan_unref(e->plans.items[i]);
     for (uint32_t i = 0; i < e->actions.count; i++) engine_free_text(e, e->actions.items[i].name);
     if (e->w) {
@@ -407,7 +407,7 @@ static void free_engine(hd_engine *e) {
 /* Stores what has changed: starts that were asked for, and steps that are done. */
 static void flush(hd_engine *e) {
     if (e->waits || e->schedule_asks || e->sweeps) (void)runtime_sync(e->rt);
-    if (e->active && !e->waits && !e->rt->open) (void)live_commit(e);
+    if (e->active && !e->waits && !e->rt->open) (void)flight_begin(e);
     if (e->waits) (void)runtime_sync(e->rt);
 }
 
@@ -526,7 +526,7 @@ static hd_status open_parts(hd_engine *e, const hd_engine_options *options) {
     }
     hd_status status =
         e->space ? runtime_space(e->rt, space, strlen(space), &e->space_key) : HD_NOMEM;
-    if (!status) status = live_init(e);
+    if (!status) status = document_init(e);
     if (!status) status = open_world(e);
     return status ? status : shard_open(e, options->shards);
 }

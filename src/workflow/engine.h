@@ -3,7 +3,9 @@
  *     engine.c   life, actions
  *     shard.c    leases: which instances run here
  *     version.c  versions of workflows
- *     live.c     instances in memory and in the store
+ *     live.c     instances in memory
+ *     document.c and in the store
+ *     flight.c   commits
  *     stall.c    instances that cannot go on
  *     failure.c  a line in the log for each that has failed
  *     mail.c     signals that are kept
@@ -444,9 +446,9 @@ void version_forget_name(hd_engine *e);
 hd_status version_latest(hd_engine *e, const char *name, plan **out);
 
 /* ---- live.c */
-/* What all instances share. live_fini also after a failure. */
-hd_status live_init(hd_engine *e);
-void live_fini(hd_engine *e);
+/* What all instances share. document_fini also after a failure. */
+hd_status document_init(hd_engine *e);
+void document_fini(hd_engine *e);
 live *live_find(const hd_engine *e, const char *id);
 /* Takes up an instance of the store, unless it is over. HD_CORRUPT: it cannot be read; then the next commit marks it as
  * stalled. Without memory for loading it, that is tried again, and this is HD_OK. HD_NOMEM: nothing is done. */
@@ -464,27 +466,49 @@ void live_changed(live *l);
 void live_lost(live *l);
 /* Tries those again for which there was no memory. */
 void live_retry(hd_engine *e);
-/* Commits what has changed, unless a commit is under way. */
-hd_status live_commit(hd_engine *e);
-/* The same in a transaction that has begun; it is ended in any case. */
-hd_status live_commit_in(hd_engine *e, hd_tx *tx);
-/* Gives up what has changed since the last commit: the instances are loaded again. */
-void live_lose_changed(hd_engine *e);
-bool live_has_news(const hd_engine *e);
-/* Whether everything is stored that had changed when the commit of this number was begun, or has been given up. */
-bool live_is_stored(const hd_engine *e, uint64_t number);
-/* Whether live_commit would store something now. */
-bool live_may_commit(const hd_engine *e);
-/* Whether what has changed is a group that is to be committed before more is done. */
-bool live_is_group(const hd_engine *e);
-/* Commits such a group, and has it synced from now on; called where the program starts many instances between two
- * pumps. */
-void live_commit_group(hd_engine *e);
+/* The commit with its changes is stored; the instance may have changed since. One that is over is freed. */
+void live_accepted(live *l);
+/* What it has changed can never be stored: it stalls, for this reason, or is freed. */
+void live_drop(live *l, const hd_error *error);
+/* The instance cannot go on: of what it did since it was stored nothing stays, and its children are cancelled.
+ * HD_NOMEM: nothing is done. */
+hd_status live_stall(live *l, const hd_error *error);
+/* It is in no commit that is under way or to be made. */
+void live_leave_commits(live *l);
+/* Whether reading or loading it failed in a way that trying again does not mend. */
+bool live_is_hopeless(hd_status status);
 void live_free(live *l);
 
+/* ---- document.c */
+/* What the documents of all instances share. document_fini also after a failure. */
+hd_status document_init(hd_engine *e);
+void document_fini(hd_engine *e);
+/* Writes what the instance has changed. If it is new and its first walk is unfit, it stalls. */
+hd_status document_store(hd_tx *tx, live *l);
+/* Of the encoder, and of the store: the instance has a value that has no form there, or is too long. */
+bool document_is_unfit(hd_status status);
+void document_why_unfit(hd_status status, hd_error *error);
+
+/* ---- flight.c */
+/* Commits what has changed, unless a commit is under way that this one cannot be made beside. */
+hd_status flight_begin(hd_engine *e);
+/* The same in a transaction that has begun; it is ended in any case. */
+hd_status flight_begin_in(hd_engine *e, hd_tx *tx);
+/* Commits what has changed if it is a group (flight_is_group), and has it synced from now on; called where the program
+ * starts many instances between two pumps. */
+void flight_begin_group(hd_engine *e);
+/* Gives up what has changed since the last commit: the instances are loaded again. */
+void flight_lose_changed(hd_engine *e);
+bool flight_has_news(const hd_engine *e);
+/* Whether everything is stored that had changed when the commit of this number was begun, or has been given up. */
+bool flight_is_stored(const hd_engine *e, uint64_t number);
+/* Whether flight_begin would store something now. */
+bool flight_may_begin(const hd_engine *e);
+/* Whether what has changed is a group that is to be committed before more is done. */
+bool flight_is_group(const hd_engine *e);
 /* What the store has said to a commit of the engine: after a refusal the next ones wait for a while. */
-void live_note_verdict(hd_engine *e, hd_status status);
-bool live_is_held(const hd_engine *e);
+void flight_note_verdict(hd_engine *e, hd_status status);
+bool flight_is_held(const hd_engine *e);
 
 /* ---- mail.c */
 /* A signal has come. HD_NOMEM. */
@@ -615,6 +639,8 @@ hd_status inbox_recover(hd_engine *e);
 hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void *ctx);
 /* The document is removed with the next commit of the active engine. */
 void inbox_spend(hd_engine *e, place_id doc);
+/* The commit that removes them has begun. If it is refused, the inbox is read again. */
+void inbox_forget_spent(hd_engine *e);
 /* Whether inbox_spend was called for the document, and the commit that removes it is not stored yet. */
 bool inbox_has_spent(const hd_engine *e, place_id doc);
 /* Writes a message within a transaction. */

@@ -89,7 +89,7 @@ static void offer(worker *w) {
     struct here *h = (struct here *)(void *)w;
     hd_engine *e = w->e;
     task_view t;
-    while (!e->closing && !live_is_group(e) && task_claim(w, &t)) {
+    while (!e->closing && !flight_is_group(e) && task_claim(w, &t)) {
         if (h->busy) {
             run_with_own_pool(e, &t);
             continue;

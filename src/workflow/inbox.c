@@ -75,6 +75,11 @@ bool inbox_has_spent(const hd_engine *e, place_id doc) {
     return false;
 }
 
+void inbox_forget_spent(hd_engine *e) {
+    for (uint32_t i = 0; i < e->spent.count; i++) place_unref(&e->rt->r.places, e->spent.items[i]);
+    vec_clear(&e->spent);
+}
+
 /* Whether the message has been acted on already, and the commit that removes it is not stored yet. */
 static bool is_in_hand(const hd_engine *e, const live *l, place_id doc) {
     for (uint32_t i = 0; l && i < l->messages.count; i++)
@@ -315,7 +320,7 @@ hd_status inbox_post(hd_engine *e, hd_value message, hd_verdict_fn verdict, void
 void inbox_fini(hd_engine *e) {
     if (e->listens) hd_runtime_unlisten(e->rt, hear, e);
     for (uint32_t i = 0; i < e->heard.count; i++) place_unref(&e->rt->r.places, e->heard.items[i]);
-    for (uint32_t i = 0; i < e->spent.count; i++) place_unref(&e->rt->r.places, e->spent.items[i]);
+    inbox_forget_spent(e);
     vec_fini(e->env, &e->heard);
     vec_fini(e->env, &e->spent);
 }

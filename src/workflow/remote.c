@@ -338,7 +338,8 @@ static void tell_stored(remote *r) {
     uint32_t count = 0;
     size_t start;
     json_buffer *out = &r->out;
-    while (count < r->acks.count && live_is_stored(r->all->e, r->acks.items[count].commit)) count++;
+    while (count < r->acks.count && flight_is_stored(r->all->e, r->acks.items[count].commit))
+        count++;
     if (!count) return;
     bool good = wire_begin(out, &start) && wire_text(out, "{\"type\":\"done\",\"tokens\":[");
     for (uint32_t i = 0; good && i < count; i++)
@@ -527,7 +528,7 @@ uint64_t remotes_deadline(const remotes *all) {
     if (*all->path && all->at.listen_fd < 0) return all->e->active ? all->again_ns : UINT64_MAX;
     LIST_FOR (n, &all->all) {
         const remote *r = LIST_ENTRY(n, remote, link);
-        if (r->acks.count && live_is_stored(all->e, r->acks.items[0].commit)) return 0;
+        if (r->acks.count && flight_is_stored(all->e, r->acks.items[0].commit)) return 0;
         if (unread(r) && !r->writes) return 0;
         if (r->deadline_ns && r->deadline_ns < first) first = r->deadline_ns;
     }

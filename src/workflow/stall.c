@@ -2,7 +2,7 @@
  *
  * An instance that cannot be read or stored is not run again and again: its document gets the status "stalled", the
  * error and the time, and stays as it is otherwise. Until that is stored the engine keeps the instance (live.stalled),
- * without anything of it that runs, among those that have changed: it goes into commits as any other does (live.c).
+ * without anything of it that runs, among those that have changed: it goes into commits as any other does (flight.c).
  * Then those that wait are told, and the parent looks at the document. */
 #include "workflow/engine.h"
 

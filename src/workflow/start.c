@@ -310,7 +310,7 @@ static hd_status start(hd_engine *e, hd_tx *tx, const char *name, hd_value input
 hd_status hd_workflow_start(hd_engine *e, const char *name, hd_value input,
                             const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]) {
     hd_status status = start(e, NULL, name, input, options, id);
-    if (!status && e->active) live_commit_group(e);
+    if (!status && e->active) flight_begin_group(e);
     return status;
 }
 

@@ -383,7 +383,8 @@ static bool fire_due(hd_engine *e, bool of_loaded) {
     uint64_t now = env_wall_ms(e->env);
     bool any = false;
     for (binheap_item *first;
-         (first = binheap_peek(&e->timers)) && first->key <= now && !live_is_group(e); any = true) {
+         (first = binheap_peek(&e->timers)) && first->key <= now && !flight_is_group(e);
+         any = true) {
         strand *s = BINHEAP_ENTRY(first, strand, timer);
         if (of_loaded && !s->loaded) break;
         fire(e, s);
@@ -454,7 +455,7 @@ bool step_work(hd_engine *e) {
 /* What is due waits while what has changed is a group that is to be committed first. Timers are kept in wall clock
  * time; how long that is on the clock that waits is worked out anew each time. */
 uint64_t step_deadline(const hd_engine *e) {
-    if (live_is_group(e)) return UINT64_MAX; /* a commit comes first */
+    if (flight_is_group(e)) return UINT64_MAX; /* a commit comes first */
     uint64_t claims = task_deadline(e);
     const binheap_item *first = binheap_peek(&e->timers);
     if (!first || !claims) return claims;

@@ -17,7 +17,7 @@ typedef struct stored_waiter {
 
 static bool is_stored(const hd_engine *e, const stored_waiter *w) {
     if (e->rt->r.settled < w->local || start_is_pending(e, w->keyed)) return false;
-    return !w->commit || !e->active || live_is_stored(e, w->commit);
+    return !w->commit || !e->active || flight_is_stored(e, w->commit);
 }
 
 /* What was said later is stored later: the first tells for all. */

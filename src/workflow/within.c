@@ -26,7 +26,7 @@ hd_tx *hd_action_tx(const hd_action *a) { return a->tx; }
 
 void within_look(hd_engine *e) {
     if (!e->within) return;
-    bool may_run = !e->starved && !e->waits && !live_has_news(e);
+    bool may_run = !e->starved && !e->waits && !flight_has_news(e);
     if (may_run != (e->within->w.capacity > 0)) worker_set_capacity(&e->within->w, may_run);
 }
 
@@ -164,8 +164,8 @@ static void finish(hd_engine *e, hd_tx *tx, const task_view *t, hd_value result)
     if (!status) (void)child_work(e);
     const live *l = live_find(e, self->instance);
     bool stored = !status && l && l->changed && !e->spoiled;
-    if (stored) status = live_commit_in(e, tx);
-    else hd_tx_abort(tx), live_lose_changed(e);
+    if (stored) status = flight_begin_in(e, tx);
+    else hd_tx_abort(tx), flight_lose_changed(e);
     bool sent = e->commits_begun >= self->commit;
     if (!sent) self->commit = 0; /* the next commit is another one */
     if (stored && status && !(sent && within_is_to_blame(status)))

@@ -52,7 +52,7 @@ static bool lose_while_storing(uint64_t nth) {
     take_step(&first);
     take_step(&second);
     assert_int_equal(task_complete(engine, first.token, hd_null()), HD_OK);
-    assert_int_equal(live_commit(engine), HD_OK);
+    assert_int_equal(flight_begin(engine), HD_OK);
     assert_int_equal(engine->waits, 1);
     hd_value result = numbers(300);
     lab_env_fail_at(env, nth);
@@ -115,7 +115,7 @@ static void pause_one(void) {
 }
 
 static void assert_told_when_paused(void) {
-    assert_int_equal(live_commit(engine), HD_OK);
+    assert_int_equal(flight_begin(engine), HD_OK);
     assert_int_equal(engine->waits, 1);
     PUMP_UNTIL(rt, told);
     assert_false(busy_when_told);
@@ -135,7 +135,7 @@ static void what_waits_for_memory_is_not_stored(void **state) {
     pause_one();
     snprintf(first, sizeof first, "%s", id);
     lab_env_fail_from(env, 1);
-    live_lose_changed(engine);
+    flight_lose_changed(engine);
     lab_env_fail_from(env, 0);
     assert_false(list_empty(&engine->lame));
     start("w", "{}");
