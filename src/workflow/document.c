@@ -175,7 +175,6 @@ static hd_status write_rest(hd_tx *tx, live *l, const doc_writer *out) {
     return status ? status : keep_note(l);
 }
 
-/* Of the encoder, and of the store: the instance has a value that has no form there, or is too long. */
 bool document_is_unfit(hd_status status) {
     return status == HD_KIND || status == HD_FAILED || status == HD_LIMIT;
 }
