@@ -54,20 +54,6 @@ static bool overlaps_strictly(const hd_heap *heap, const head_touch *t, hd_path 
     return touch_overlaps(heap, t->path, t->flags & (uint8_t)~TOUCH_LEAF, read, shape);
 }
 
-/* Layers ascend, and so do the touches that are looked up among them: one walk answers all. */
-typedef struct layer_walk {
-    const uint64_t *at, *end;
-} layer_walk;
-
-static layer_walk walk_layers(const uint64_t *layers, uint32_t count) {
-    return (layer_walk){ layers, count ? layers + count : layers };
-}
-
-static bool among(layer_walk *w, uint64_t local_seq) {
-    while (w->at < w->end && *w->at < local_seq) w->at++;
-    return w->at < w->end && *w->at == local_seq;
-}
-
 /* Touches above the basis are at the end. */
 static uint32_t first_above(const head *d, uint64_t basis) {
     assert(d->seq > basis || !d->touches.count);
@@ -80,19 +66,30 @@ static uint32_t first_above(const head *d, uint64_t basis) {
     return low;
 }
 
-/* Whether what was claimed can have changed since its basis. The layers of the claim are commits of
- * `session`. */
+/* Whether the claim was read through the commit of `session` that has touched the document above its basis: that was
+ * pending then. */
+static bool is_under(const sub_claim *c, uint32_t session, uint32_t by, uint64_t local_seq) {
+    return by == session && c->first <= local_seq && local_seq <= c->last;
+}
+
+/* Whether the claim was read through all commits whose touches are forgotten. */
+static bool knows_forgotten(const head *d, const sub_claim *c, uint32_t session) {
+    return (d->flags & HEAD_FLOOR) && d->floor_from <= c->basis &&
+           is_under(c, session, d->floor_session, d->floor_local);
+}
+
+/* Whether what was claimed can have changed since its basis. */
 static bool read_is_stale(const heads *h, const sub_claim *c, uint32_t session, conflict *out) {
     assert(c->head < h->heads.count && session < h->sessions.count);
     const head *d = &h->heads.items[c->head];
     if (d->seq <= c->basis) return false;
     *out = (conflict){ c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
-    if (c->basis < heads_floor(h, d)) return true; /* cannot know: resync */
-    layer_walk own = walk_layers(c->layers, c->layer_count);
-    bool strict = c->strict || c->layer_count;
+    if (c->basis < heads_floor(h, d) && !knows_forgotten(d, c, session))
+        return true; /* cannot know: resync */
+    bool strict = c->strict || c->first;
     for (uint32_t i = first_above(d, c->basis); i < d->touches.count; i++) {
         const head_touch *t = &d->touches.items[i];
-        if (t->session == session && among(&own, t->local_seq)) continue;
+        if (is_under(c, session, t->session, t->local_seq)) continue;
         bool hit = strict ? overlaps_strictly(h->heap, t, c->path, c->shape)
                           : touch_overlaps(h->heap, t->path, t->flags, c->path, c->shape);
         if (!hit) continue;
@@ -108,21 +105,27 @@ static bool read_is_stale(const heads *h, const sub_claim *c, uint32_t session, 
 /* A commit builds on recent ones. */
 enum { REFUSED_MAX = 1 << 14 };
 
-/* The numbers ascend, so one stands at most as far from the first as it is greater: exactly there if
- * none was left out, which is the rule. */
-static const decided *find_decided(const head_session *s, uint64_t local_seq) {
-    assert(local_seq);
+/* The first verdict on this local seq or a later one. The numbers ascend, so it stands at most as far from the first as
+ * its number is greater: exactly there if none was left out, which is the rule. */
+static uint32_t find_verdict(const head_session *s, uint64_t local_seq) {
     const decided *items = s->verdicts.items;
-    if (!s->verdicts.count || local_seq < items[0].local_seq) return NULL;
+    if (!s->verdicts.count || local_seq <= items[0].local_seq) return 0;
     uint64_t at = local_seq - items[0].local_seq;
-    if (at < s->verdicts.count && items[at].local_seq == local_seq) return &items[at];
+    if (at < s->verdicts.count && items[at].local_seq == local_seq) return (uint32_t)at;
     uint32_t low = 0, high = at < s->verdicts.count ? (uint32_t)at : s->verdicts.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
         if (items[mid].local_seq < local_seq) low = mid + 1;
         else high = mid;
     }
-    return low < s->verdicts.count && items[low].local_seq == local_seq ? &items[low] : NULL;
+    return low;
+}
+
+static const decided *find_decided(const head_session *s, uint64_t local_seq) {
+    assert(local_seq);
+    uint32_t at = find_verdict(s, local_seq);
+    bool found = at < s->verdicts.count && s->verdicts.items[at].local_seq == local_seq;
+    return found ? &s->verdicts.items[at] : NULL;
 }
 
 /* Of a settled one only this is left: that it was refused. */
@@ -143,10 +146,27 @@ static bool was_accepted(const head_session *s, uint64_t local_seq) {
     return d && !d->status;
 }
 
-static bool were_accepted(const head_session *s, const uint64_t *local_seqs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        if (!was_accepted(s, local_seqs[i])) return false;
-    return true;
+/* Whether a commit that the claim was read through was refused. A refusal that the author knew of when it made the commit
+ * is settled: nothing is read through what it refused. */
+static bool is_dead(const heads *h, const head_session *s, const sub_claim *c) {
+    if (!c->first || s->last_refused < c->first) return false;
+    uint64_t bit = c->all ? UINT64_MAX : heads_bit(h, c->head);
+    for (uint32_t i = find_verdict(s, c->first); i < s->verdicts.count; i++) {
+        const decided *d = &s->verdicts.items[i];
+        if (d->local_seq > c->last) return false;
+        if (d->status && (d->wrote & bit)) return true;
+    }
+    return false;
+}
+
+static uint64_t bits_written(const heads *h, const submission *s) {
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < s->write_count; i++) bits |= heads_bit(h, s->writes[i].head);
+    return bits;
+}
+
+static decided make_verdict(const heads *h, const submission *s, hd_status status, uint64_t seq) {
+    return (decided){ s->local_seq, s->payload, status, seq, status ? bits_written(h, s) : 0 };
 }
 
 static void forget_oldest_refused(head_session *session) {
@@ -186,9 +206,9 @@ static hd_status remember(heads *h, const submission *s, hd_status status, uint6
     if (refused && !vec_room(h->env, &session->refused, refused)) return HD_NOMEM;
     session->settled = settled;
     if (gone) settle_verdicts(session, gone);
-    decided d = { s->local_seq, s->payload, status, seq };
-    if (!vec_push(h->env, &session->verdicts, d)) return HD_NOMEM;
+    if (!vec_push(h->env, &session->verdicts, make_verdict(h, s, status, seq))) return HD_NOMEM;
     session->last = s->local_seq;
+    if (status) session->last_refused = s->local_seq;
     return HD_OK;
 }
 
@@ -244,9 +264,9 @@ static hd_status add_conflict(const heads *h, verdict *out, conflict c, hd_statu
 
 static hd_status check_claim(const heads *h, const submission *s, const sub_claim *c,
                              verdict *out) {
-    assert(c->head < h->heads.count && (!c->layer_count || c->layers));
+    assert(c->head < h->heads.count && c->first <= c->last && c->last < s->local_seq);
     conflict found = { c->head, c->path, HD_PATH_ROOT, c->basis, 0 };
-    if (!were_accepted(&h->sessions.items[s->session], c->layers, c->layer_count))
+    if (is_dead(h, &h->sessions.items[s->session], c))
         return add_conflict(h, out, found, HD_DEAD_LAYER);
     if (!read_is_stale(h, c, s->session, &found)) return HD_OK;
     return add_conflict(h, out, found, found.seq ? HD_STALE : HD_RESYNC);
@@ -354,7 +374,7 @@ hd_status admit_refuse(heads *h, const submission *s, hd_status status) {
 hd_status admit_refuse_late(heads *h, const submission *s, hd_status status) {
     assert(status != HD_OK);
     head_session *session = &h->sessions.items[s->session];
-    decided d = { s->local_seq, s->payload, status, 0 };
+    decided d = make_verdict(h, s, status, 0);
     assert(s->local_seq > session->settled);
     if (find_decided(session, s->local_seq)) return HD_OK;
     if (!vec_push(h->env, &session->verdicts, d)) return HD_NOMEM;
@@ -363,5 +383,6 @@ hd_status admit_refuse_late(heads *h, const submission *s, hd_status status) {
         session->verdicts.items[at] = session->verdicts.items[at - 1];
     session->verdicts.items[at] = d;
     if (session->last < d.local_seq) session->last = d.local_seq;
+    if (session->last_refused < d.local_seq) session->last_refused = d.local_seq;
     return HD_OK;
 }

@@ -11,7 +11,8 @@
  * touch of the same document if their places overlap. Reporting too much is allowed, missing a
  * conflict is not (S3). One comparison of the head's seq answers the common case.
  *
- * Cost: O(claims + touches of claimed documents above their basis). */
+ * Cost: O(claims + touches of claimed documents above their basis), however many commits of its own session a claim was
+ * read through; while some of those are refused, O(those commits) for each claim. */
 #ifndef STORE_ADMIT_H
 #define STORE_ADMIT_H
 
@@ -48,9 +49,12 @@ typedef struct head {
     uint8_t scope;                     /* hd_scope, never HERE */
     bool meta;
     uint8_t flags;
-    uint32_t space_index;    /* into heads.spaces */
-    uint64_t seq;            /* of the last change; 0: never existed, as far as fetched */
-    uint64_t floor;          /* the last change whose touches are forgotten */
+    uint32_t space_index; /* into heads.spaces */
+    uint64_t seq;         /* of the last change; 0: never existed, as far as fetched */
+    uint64_t floor;       /* the last change whose touches are forgotten */
+    /* Of those above floor_from all were of commits of floor_session, floor_local the last of them. */
+    uint64_t floor_from, floor_local;
+    uint32_t floor_session;
     VEC(head_touch) touches; /* above the floor, by seq */
     hd_value value;          /* owned; for authorities that keep values here; else absent */
     uint64_t met;            /* decoder.commits when it was last in a commit of a log; 0: never */
@@ -71,6 +75,8 @@ typedef struct decided {
     uint64_t payload; /* hash of the content, to tell a replay from an impostor */
     hd_status status; /* HD_OK: accepted */
     uint64_t seq;     /* of the first space written; 0: none */
+    uint64_t
+        wrote; /* if refused: a bit for each document that it would have written; others may have that bit, too */
 } decided;
 
 typedef struct head_session {
@@ -78,6 +84,7 @@ typedef struct head_session {
     uint64_t settled;      /* the client needs no verdict at or below */
     VEC(decided) verdicts; /* above `settled`, by local seq */
     uint64_t last;         /* highest local seq decided */
+    uint64_t last_refused; /* no verdict above it refuses */
     uint64_t logged;       /* highest local seq met in rows of a log; 0: none */
     /* Of those at or below `settled`: what was refused, ascending; the oldest are forgotten, and then
      * all up to `forgotten` count as refused. */
@@ -110,8 +117,8 @@ hd_status heads_session(heads *h, const uint8_t id[16], uint32_t *out);
 /* Remembers that a commit touched a path; keeps head.seq. */
 hd_status heads_touch(heads *h, uint32_t head, uint64_t seq, uint32_t session, uint64_t local_seq,
                       hd_path path, uint8_t flags);
-/* Keeps only the newest touches of a head that has many: older claims on it will be told to resync.
- * Amortised O(1) per touch. */
+/* Keeps only the newest touches of a head that has many: older claims on it will be told to resync, unless what was
+ * forgotten is of commits that they were read through. Amortised O(1) per touch. */
 void heads_bound(heads *h, uint32_t head);
 /* Forgets the touches of one head up to `floor`, which becomes its floor. */
 void heads_raise_floor(heads *h, uint32_t head, uint64_t floor);
@@ -122,6 +129,8 @@ static inline uint64_t heads_floor(const heads *h, const head *d) {
     uint64_t space = h->spaces.items[d->space_index].floor;
     return (d->flags & HEAD_FLOOR) || space < d->floor ? d->floor : space;
 }
+/* One of 64 bits, by the document's name. */
+uint64_t heads_bit(const heads *h, uint32_t head);
 /* Forgets touches at or below the space's new floor. */
 void heads_prune(heads *h, uint32_t space, uint64_t floor);
 /* Drops heads that say no more than what is stored elsewhere; the others get new indices. */
@@ -131,11 +140,10 @@ void heads_compact(heads *h);
 
 typedef struct sub_claim {
     uint32_t head;
-    hd_path path;       /* borrowed from the maker of the submission */
-    bool shape, strict; /* see claim of commit.h */
+    hd_path path;            /* borrowed from the maker of the submission */
+    bool shape, strict, all; /* see claim of commit.h */
     uint64_t basis;
-    const uint64_t *layers; /* local seqs of the same session it was read through, ascending */
-    uint32_t layer_count;
+    uint64_t first, last; /* it was read through commits of the same session: see claim */
 } sub_claim;
 
 /* Which paths a write changes (footprint.h). */

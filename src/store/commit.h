@@ -46,8 +46,11 @@ typedef struct claim {
     /* The confirmed seq it was read at, of the document's space: its true basis, also where the
      * read went through pending layers. */
     uint64_t basis;
-    /* All pending layers it went through: commit.layers[first_layer .. + layer_count). */
-    uint32_t first_layer, layer_count;
+    /* It went through the pending layers of the document, the lowest and the topmost of which are of these commits of
+     * ours (local seqs); 0: through none. Every commit between them that wrote the document, and was not dead, was among
+     * them. */
+    uint64_t first, last;
+    bool all; /* it depends on every commit from `first` to `last`, whatever they wrote */
     /* The transaction had written in the document before it read the place: what it read is what its
      * operations made of the document, which depends on whether they fit what is there. */
     bool strict;
@@ -145,7 +148,6 @@ typedef struct commit {
 
     VEC(op) ops;
     VEC(claim) claims;
-    VEC(uint64_t) layers; /* local seqs named by claims */
     VEC(precondition) preconditions;
     VEC(doc_write) writes;
     VEC(touch) touches; /* of the writes' exact footprints */

@@ -15,6 +15,13 @@ static uint32_t name_hash(const struct key *space, hd_scope scope, const struct 
     return hash_fold(instance ? hash_combine(h, instance->hash) : h);
 }
 
+uint64_t heads_bit(const heads *h, uint32_t head_) {
+    assert(head_ < h->heads.count);
+    const head *d = &h->heads.items[head_];
+    return UINT64_C(1) << (name_hash(d->space, (hd_scope)d->scope, d->instance, d->meta, d->id) &
+                           63);
+}
+
 hd_status heads_init(heads *h, const hd_env *env, hd_heap *heap) {
     assert(env && heap);
     *h = (heads){ .env = env, .heap = heap };
@@ -121,13 +128,23 @@ hd_status heads_touch(heads *h, uint32_t index, uint64_t seq, uint32_t session, 
     return HD_OK;
 }
 
+/* The touch is the oldest one that is not forgotten. */
+static void forget_touch(heads *h, head *d, const head_touch *t) {
+    if (!(d->flags & HEAD_FLOOR) || t->session != d->floor_session) {
+        d->floor_from = heads_floor(h, d);
+        d->floor_session = t->session;
+    }
+    d->floor_local = t->local_seq;
+    d->floor = t->seq;
+    d->flags |= HEAD_FLOOR;
+    path_unref(h->heap, t->path);
+}
+
 static void forget_touches(heads *h, head *d, uint64_t floor) {
     uint32_t gone = 0;
     while (gone < d->touches.count && d->touches.items[gone].seq <= floor)
-        path_unref(h->heap, d->touches.items[gone++].path);
+        forget_touch(h, d, &d->touches.items[gone++]);
     if (!gone) return;
-    d->floor = d->touches.items[gone - 1].seq;
-    d->flags |= HEAD_FLOOR;
     memmove(d->touches.items, d->touches.items + gone,
             (d->touches.count - gone) * sizeof *d->touches.items);
     d->touches.count -= gone;
@@ -138,6 +155,7 @@ void heads_raise_floor(heads *h, uint32_t index, uint64_t floor) {
     head *d = &h->heads.items[index];
     assert(floor >= d->floor);
     if (d->touches.count) forget_touches(h, d, floor);
+    if (d->floor < floor) d->floor_from = floor;
     d->floor = floor;
 }
 
@@ -152,9 +170,9 @@ void heads_prune(heads *h, uint32_t space, uint64_t floor) {
     assert(space < h->spaces.count);
     assert(floor <= h->spaces.items[space].seq);
     if (floor <= h->spaces.items[space].floor) return;
-    h->spaces.items[space].floor = floor;
     for (uint32_t i = 0; i < h->heads.count; i++)
         if (h->heads.items[i].space_index == space) forget_touches(h, &h->heads.items[i], floor);
+    h->spaces.items[space].floor = floor;
 }
 
 /* Nothing is lost with it that the authority could not look up: no touches, no value, and not the

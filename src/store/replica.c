@@ -58,7 +58,6 @@ static void commit_destroy(replica *r, commit *c) {
     const hd_env *env = r->env;
     vec_fini(env, &c->ops);
     vec_fini(env, &c->claims);
-    vec_fini(env, &c->layers);
     vec_fini(env, &c->preconditions);
     vec_fini(env, &c->writes);
     vec_fini(env, &c->touches);
@@ -132,7 +131,6 @@ static void commit_clear(replica *r, commit *c) {
     value_unref(c->extra);
     vec_clear(&c->ops);
     vec_clear(&c->claims);
-    vec_clear(&c->layers);
     vec_clear(&c->preconditions);
     vec_clear(&c->writes);
     vec_clear(&c->touches);

@@ -38,6 +38,8 @@ typedef struct over {
     layer *bottom, *top;
     uint32_t layers;
     uint32_t next_free; /* of a free record */
+    uint64_t
+        dead_from; /* local seq of the lowest layer of a dead commit; only while commits are doomed, else 0 */
 } over;
 
 /* One change of a document, kept until its notice is delivered. */

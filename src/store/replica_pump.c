@@ -274,24 +274,44 @@ void replica_accept(replica *r, commit *c) {
     fate(r, c, HD_OK);
 }
 
-static bool is_dead(const replica *r, uint64_t local_seq) {
+/* Whether a commit from `first` to `last` is dead. */
+static bool any_dead(const replica *r, uint64_t first, uint64_t last) {
     uint32_t low = 0, high = r->dead.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (r->dead.items[mid] < local_seq) low = mid + 1;
+        if (r->dead.items[mid] < first) low = mid + 1;
         else high = mid;
     }
-    return low < r->dead.count && r->dead.items[low] == local_seq;
+    return low < r->dead.count && r->dead.items[low] <= last;
+}
+
+/* Whether the claim was read through a layer of a dead commit. */
+static bool is_claim_dead(const replica *r, const claim *cl) {
+    if (!cl->first) return false;
+    if (cl->all) return any_dead(r, cl->first, cl->last);
+    uint64_t dead = r->overs.items[place_doc(&r->places, cl->key & KEY_PLACE)->doc.over].dead_from;
+    assert(!dead || dead >= cl->first);
+    return dead && dead <= cl->last;
+}
+
+/* Notes in the documents that the commit writes that one of their layers is dead; `from` 0: takes that back. */
+static void note_dead(replica *r, const commit *c, uint64_t from) {
+    for (uint32_t i = 0; i < c->writes.count; i++) {
+        uint32_t index = place_at(&r->places, c->writes.items[i].doc)->doc.over;
+        over *o = &r->overs.items[index];
+        if (index && (!from || !o->dead_from)) o->dead_from = from;
+    }
 }
 
 /* HD_OK, or why the commit cannot stand now that the dead are dead. */
 static hd_status doom_of(const replica *r, const commit *c) {
     if (SABOTAGED(r, SABOTAGE_CASCADE)) return HD_OK;
-    for (uint32_t i = 0; i < c->layers.count; i++)
-        if (is_dead(r, c->layers.items[i])) return HD_DEAD_LAYER;
+    for (uint32_t i = 0; i < c->claims.count; i++)
+        if (is_claim_dead(r, &c->claims.items[i])) return HD_DEAD_LAYER;
     for (uint32_t i = 0; i < c->preconditions.count; i++) {
         const precondition *pre = &c->preconditions.items[i];
-        if (pre->kind == PRE_ORIGIN && is_dead(r, pre->origin)) return HD_ORIGIN_FAILED;
+        if (pre->kind == PRE_ORIGIN && any_dead(r, pre->origin, pre->origin))
+            return HD_ORIGIN_FAILED;
     }
     return HD_OK;
 }
@@ -311,6 +331,14 @@ static void doom_list(replica *r, list *commits, hd_status why) {
         }
         assert(!r->dead.count || vec_last(&r->dead) < c->local_seq);
         if (c->state >= COMMIT_DEAD) r->dead.items[r->dead.count++] = c->local_seq;
+        if (c->state == COMMIT_DEAD) note_dead(r, c, c->local_seq);
+    }
+}
+
+static void forget_dead(replica *r, list *commits) {
+    LIST_FOR (n, commits) {
+        const commit *c = LIST_ENTRY(n, commit, link);
+        if (c->state == COMMIT_DEAD) note_dead(r, c, 0);
     }
 }
 
@@ -319,6 +347,8 @@ static hd_status doom(replica *r, hd_status why) {
     if (!vec_room(r->env, &r->dead, r->pending_count)) return HD_NOMEM;
     doom_list(r, &r->pending, why);
     doom_list(r, &r->queued, why);
+    forget_dead(r, &r->pending);
+    forget_dead(r, &r->queued);
     return HD_OK;
 }
 

@@ -258,12 +258,12 @@ static hd_status add_claim(replica *r, commit *c, uint32_t key, bool strict) {
     place_id id = key & KEY_PLACE;
     const place *doc = place_doc(&r->places, id);
     if (doc->doc.flags & (DOC_VOLATILE | DOC_OVERLAY)) return HD_OK;
-    claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0, strict };
-    if (doc->doc.over) {
-        for (const layer *l = r->overs.items[doc->doc.over].bottom; l; l = l->next) {
-            if (!vec_push(r->env, &c->layers, l->c->local_seq)) return HD_NOMEM;
-            cl.layer_count++;
-        }
+    claim cl = { .key = key & (KEY_PLACE | KEY_SHAPE), .basis = doc->doc.seq, .strict = strict };
+    const over *o = &r->overs.items[doc->doc.over];
+    if (doc->doc.over && o->bottom) {
+        assert(o->top->c != c); /* no commit claims what it writes itself */
+        cl.first = o->bottom->c->local_seq;
+        cl.last = o->top->c->local_seq;
     }
     if (!vec_push(r->env, &c->claims, cl)) return HD_NOMEM;
     place_ref(&r->places, id);
@@ -316,18 +316,13 @@ static hd_status add_claims(hd_tx *tx, commit *c) {
  * the output that is beneath names them all, and the commit falls if one of them does (S4). */
 static hd_status claim_unsealed(hd_tx *tx, commit *c, uint32_t key) {
     replica *r = tx->r;
-    const list *all[] = { &r->pending, &r->queued };
     const place *doc = place_doc(&r->places, key & KEY_PLACE);
-    claim cl = { key & (KEY_PLACE | KEY_SHAPE), doc->doc.seq, c->layers.count, 0, false };
+    claim cl = { .key = key & (KEY_PLACE | KEY_SHAPE), .basis = doc->doc.seq, .all = true };
     assert(doc->doc.flags & DOC_KNOWN);
-    for (int i = 0; i < 2; i++)
-        LIST_FOR (n, all[i]) {
-            const commit *p = LIST_ENTRY(n, commit, link);
-            if (p->state >= COMMIT_DEAD) continue;
-            assert(!cl.layer_count || vec_last(&c->layers) < p->local_seq);
-            if (!vec_push(r->env, &c->layers, p->local_seq)) return HD_NOMEM;
-            cl.layer_count++;
-        }
+    if (r->pending_count) {
+        cl.first = r->settled + 1;
+        cl.last = r->next_local - 1;
+    }
     if (!vec_push(r->env, &c->claims, cl)) return HD_NOMEM;
     place_ref(&r->places, key & KEY_PLACE);
     return HD_OK;

@@ -28,6 +28,7 @@ typedef struct past {
 typedef struct sent {
     hd_status status;
     uint64_t payload;
+    uint32_t doc; /* that it wrote, or would have written */
 } sent;
 
 static struct {
@@ -35,6 +36,7 @@ static struct {
     size_t count;
     uint64_t seq, last_seq[DOCS], floor;
     uint64_t forgotten[DOCS]; /* the last change at or below the floor; 0: none is known of */
+    uint64_t since[DOCS];     /* the floor when the first change was forgotten */
     sent sent[SESSIONS][COMMITS + 1]; /* by local seq */
     uint64_t next[SESSIONS];
 } naive;
@@ -57,17 +59,28 @@ static bool naive_overlap(const past *t, const char *read, bool shape) {
 }
 
 static bool named(const sub_claim *c, const past *t, uint32_t session) {
-    for (uint32_t i = 0; i < c->layer_count; i++)
-        if (t->session == session && c->layers[i] == t->local_seq) return true;
-    return false;
+    return t->session == session && c->first && c->first <= t->local_seq && t->local_seq <= c->last;
+}
+
+static bool is_known(const sub_claim *c, uint32_t session) {
+    uint64_t forgotten = naive.forgotten[c->head];
+    if (c->basis >= (forgotten ? forgotten : naive.floor)) return true;
+    if (!forgotten || c->basis < naive.since[c->head]) return false;
+    for (size_t i = 0; i < naive.count; i++) {
+        const past *t = &naive.touches[i];
+        if (t->doc == c->head && t->seq > c->basis && t->seq <= forgotten && !named(c, t, session))
+            return false;
+    }
+    return true;
 }
 
 static hd_status naive_claim(const sub_claim *c, uint32_t path, uint32_t session) {
-    for (uint32_t i = 0; i < c->layer_count; i++)
-        if (naive.sent[session][c->layers[i]].status) return HD_DEAD_LAYER;
+    for (uint64_t i = c->first; i && i <= c->last; i++) {
+        const sent *s = &naive.sent[session][i];
+        if (s->status && (c->all || s->doc == c->head)) return HD_DEAD_LAYER;
+    }
     if (naive.last_seq[c->head] <= c->basis) return HD_OK;
-    uint64_t forgotten = naive.forgotten[c->head];
-    if (c->basis < (forgotten ? forgotten : naive.floor)) return HD_RESYNC;
+    if (!is_known(c, session)) return HD_RESYNC;
     for (size_t i = 0; i < naive.count; i++) {
         const past *t = &naive.touches[i];
         if (t->doc == c->head && t->seq > c->basis && !named(c, t, session) &&
@@ -82,33 +95,44 @@ static hd_status naive_claim(const sub_claim *c, uint32_t path, uint32_t session
 typedef struct made {
     sub_claim claims[3];
     uint32_t claim_paths[3], claim_count;
-    uint64_t layers[4];
     touch touch;
     uint32_t path, doc;
     submission s;
     sub_write write;
 } made;
 
+/* The first commit of the session that was not accepted at or below the basis; 0: there is none. */
+static uint64_t pending_above(uint32_t session, uint64_t local, uint64_t basis) {
+    uint64_t first = 1;
+    for (size_t i = 0; i < naive.count; i++) {
+        const past *t = &naive.touches[i];
+        if (t->session == session && t->seq <= basis && t->local_seq >= first)
+            first = t->local_seq + 1;
+    }
+    return first < local ? first : 0;
+}
+
 static void make(lab_random *r, made *out) {
     *out = (made){ .doc = (uint32_t)lab_random_below(r, DOCS),
                    .path = (uint32_t)lab_random_below(r, PATHS) };
     uint32_t session = (uint32_t)lab_random_below(r, SESSIONS);
     uint64_t local = naive.next[session] + 1;
-    uint32_t layers = 0;
-    for (uint64_t i = local > 4 ? local - 4 : 1; i < local && layers < 4; i++)
-        if (lab_random_once_in(r, 3)) out->layers[layers++] = i;
     out->claim_count = (uint32_t)lab_random_below(r, 4);
     for (uint32_t i = 0; i < out->claim_count; i++) {
         out->claim_paths[i] = (uint32_t)lab_random_below(r, PATHS);
         uint64_t back = lab_random_below(r, 6);
-        bool through = lab_random_once_in(r, 4);
+        /* From some commit of its own on, which was pending: so nothing of its own before that is above the basis. */
+        bool through = local > 1 && lab_random_once_in(r, 3);
+        uint64_t first =
+            through ? pending_above(session, local, naive.seq > back ? naive.seq - back : 0) : 0;
         out->claims[i] = (sub_claim){ (uint32_t)lab_random_below(r, DOCS),
                                       paths[out->claim_paths[i]],
                                       lab_random_once_in(r, 2),
                                       false,
+                                      first && lab_random_once_in(r, 5),
                                       naive.seq > back ? naive.seq - back : 0,
-                                      out->layers,
-                                      through ? layers : 0 };
+                                      first,
+                                      first ? first + lab_random_below(r, local - first) : 0 };
     }
     static const uint8_t flags[] = { 0, TOUCH_KEYS, TOUCH_KEYS, TOUCH_WHOLE };
     out->touch = (touch){ paths[out->path], flags[lab_random_below(r, 4)] };
@@ -138,7 +162,7 @@ static hd_status naive_verdict(const made *c, uint32_t *conflicts) {
 }
 
 static void record(heads *h, const made *c, hd_status status) {
-    naive.sent[c->s.session][c->s.local_seq] = (sent){ status, c->s.payload };
+    naive.sent[c->s.session][c->s.local_seq] = (sent){ status, c->s.payload, c->doc };
     naive.next[c->s.session] = c->s.local_seq;
     if (status) {
         assert_int_equal(admit_refuse(h, &c->s, status), HD_OK);
@@ -176,6 +200,7 @@ static void make_heads(heads *h, const hd_env *env, hd_heap *heap) {
         uint32_t index;
         assert_int_equal(heads_intern(h, space, HD_SCOPE_SPACE, NULL, false, id, &index), HD_OK);
         assert_int_equal(index, i);
+        for (uint32_t k = 0; k < i; k++) assert_int_not_equal(heads_bit(h, k), heads_bit(h, i));
         key_unref(id);
     }
     for (uint8_t i = 0; i < SESSIONS; i++) {
@@ -188,10 +213,14 @@ static void make_heads(heads *h, const hd_env *env, hd_heap *heap) {
 }
 
 static void prune(heads *h) {
+    uint64_t before = naive.floor;
     naive.floor = naive.seq - 3;
-    for (size_t i = 0; i < naive.count; i++)
-        if (naive.touches[i].seq <= naive.floor)
-            naive.forgotten[naive.touches[i].doc] = naive.touches[i].seq;
+    for (size_t i = 0; i < naive.count; i++) {
+        uint32_t doc = naive.touches[i].doc;
+        if (naive.touches[i].seq > naive.floor) break;
+        if (!naive.forgotten[doc]) naive.since[doc] = before;
+        naive.forgotten[doc] = naive.touches[i].seq;
+    }
     heads_prune(h, 0, naive.floor);
 }
 

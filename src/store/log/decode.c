@@ -246,32 +246,18 @@ static hd_status take_writes(decoder *d, message *m, candidate *w) {
     return status;
 }
 
-/* See put_layers. A few bytes may stand for many: no claim has more of them than the session has
- * commits. */
-static hd_status take_layers(decoder *d, message *m, uint64_t below, sub_claim *out) {
-    uint64_t count = take_varint(&m->c), end = 0;
-    if (m->c.bad || count >= below) return count ? HD_PROTOCOL : HD_OK;
-    uint64_t *layers = NEW_ARRAY(d, uint64_t, count);
-    if (!layers) return HD_NOMEM;
-    for (uint64_t i = 0; i < count;) {
-        uint64_t first = end + take_varint(&m->c), run = take_varint(&m->c);
-        if (m->c.bad || !run || run > count - i) return HD_PROTOCOL;
-        for (end = first; run--; end++) layers[i++] = end;
-    }
-    assert(count < below); /* fits */
-    out->layers = layers;
-    out->layer_count = (uint32_t)count;
-    return HD_OK;
-}
-
-static hd_status take_claim(decoder *d, message *m, const candidate *w, sub_claim *out) {
+static hd_status take_claim(message *m, const candidate *w, sub_claim *out) {
     uint64_t doc = take_varint(&m->c);
-    if (m->c.bad || doc / 4 >= m->doc_count) return HD_PROTOCOL;
-    *out = (sub_claim){ .head = m->docs[doc / 4], .shape = doc & 1, .strict = doc & 2 };
+    if (m->c.bad || doc / 8 >= m->doc_count) return HD_PROTOCOL;
+    *out = (sub_claim){
+        .head = m->docs[doc / 8], .shape = doc & 1, .strict = doc & 2, .all = doc & 4
+    };
     out->basis = take_varint(&m->c);
     out->path = take_path(m);
-    hd_status status = take_layers(d, m, w->sub.local_seq, out);
-    return status ? status : m->c.bad ? HD_PROTOCOL : HD_OK;
+    out->first = take_varint(&m->c);
+    out->last = out->first + take_varint(&m->c);
+    bool sane = out->first <= out->last && out->last < w->sub.local_seq;
+    return m->c.bad || !sane ? HD_PROTOCOL : HD_OK;
 }
 
 static hd_status take_claims(decoder *d, message *m, candidate *w) {
@@ -279,7 +265,7 @@ static hd_status take_claims(decoder *d, message *m, candidate *w) {
     sub_claim *claims = NEW_ARRAY(d, sub_claim, n);
     if (!claims) return HD_NOMEM;
     hd_status status = HD_OK;
-    for (uint32_t i = 0; i < n && !status; i++) status = take_claim(d, m, w, &claims[i]);
+    for (uint32_t i = 0; i < n && !status; i++) status = take_claim(m, w, &claims[i]);
     w->sub.claims = claims;
     w->sub.claim_count = n;
     return status;

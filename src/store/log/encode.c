@@ -367,31 +367,17 @@ static bool put_writes(encoder *e, json_buffer *b, const commit *c) {
     return ok;
 }
 
-/* Ascending numbers, mostly without gaps: runs of them, each as its distance from the end of the one
- * before and its length. */
-static bool put_layers(json_buffer *b, const uint64_t *layers, uint32_t count) {
-    uint64_t end = 0;
-    bool ok = put_varint(b, count);
-    for (uint32_t i = 0, run; i < count && ok; i += run) {
-        assert(layers[i] && layers[i] >= end); /* they ascend */
-        for (run = 1; i + run < count && layers[i + run] == layers[i] + run;) run++;
-        ok = put_varint(b, layers[i] - end) && put_varint(b, run);
-        end = layers[i] + run;
-    }
-    return ok;
-}
-
 static bool put_claims(encoder *e, json_buffer *b, const commit *c) {
     const places *ps = &e->r->places;
     bool ok = put_varint(b, c->claims.count);
     for (uint32_t i = 0; i < c->claims.count && ok; i++) {
         const claim *read = &c->claims.items[i];
-        assert(read->first_layer + read->layer_count <= c->layers.count);
+        assert(read->first <= read->last && read->last < c->local_seq);
         uint32_t doc = doc_number(e, root_of(e, read->key));
-        ok = put_varint(b, (uint64_t)doc * 4 + (read->strict ? 2 : 0) +
+        ok = put_varint(b, (uint64_t)doc * 8 + (read->all ? 4 : 0) + (read->strict ? 2 : 0) +
                                ((read->key & KEY_SHAPE) != 0)) &&
              put_varint(b, read->basis) && put_path(e, b, place_path(ps, read->key & KEY_PLACE)) &&
-             put_layers(b, c->layers.items + read->first_layer, read->layer_count);
+             put_varint(b, read->first) && put_varint(b, read->last - read->first);
     }
     return ok;
 }

@@ -82,14 +82,14 @@ static hd_status add_claims(memory_authority *ma, const commit *c) {
         uint32_t index;
         hd_status status = head_of(ma, place_at(ps, id)->root, &index);
         if (status) return status;
-        assert(cl->first_layer + cl->layer_count <= c->layers.count);
         sub_claim sub = { .head = index,
                           .path = place_path(ps, id),
                           .shape = cl->key & KEY_SHAPE,
                           .strict = cl->strict,
+                          .all = cl->all,
                           .basis = cl->basis,
-                          .layer_count = cl->layer_count };
-        if (cl->layer_count) sub.layers = &c->layers.items[cl->first_layer];
+                          .first = cl->first,
+                          .last = cl->last };
         if (!vec_push(&m->env, &m->claims, sub)) return HD_NOMEM;
     }
     return HD_OK;
