@@ -144,8 +144,9 @@ HD_API uint64_t hd_runtime_deadline(const hd_runtime *rt);
  * system has no descriptor left. */
 HD_API int hd_runtime_fd(hd_runtime *rt);
 /* Pumps and waits until the runtime is idle; scheduler.h, "Idle", says for what that waits. Verdicts of
- * commits may still be outstanding. Begins with hd_runtime_look. HD_UNSETTLED: it is idle, but a part of the graph does
- * not settle. */
+ * commits may still be outstanding: they stay in memory until they have it, so a program that commits faster than its
+ * disk writes calls hd_runtime_sync now and then. Begins with hd_runtime_look. HD_UNSETTLED: it is idle, but a part of
+ * the graph does not settle. */
 HD_API hd_status hd_runtime_settle(hd_runtime *rt);
 /* Pumps and waits until every commit has its verdict and derived state is stored. HD_STALE or another refusal: the
  * store refused a commit that was committed without a verdict function; each is returned once. */

@@ -129,8 +129,8 @@ static void touched_and_read_places_overlap_as_the_rule_says(void **state) {
 
 static void a_claim_at_or_above_the_last_change_holds(void **state) {
     accept_write(other, 1, n, "/a", 0);
-    sub_claim now = { n, path("/a"), false, false, 1, NULL, 0 },
-              before = { n, path("/a"), false, false, 0, NULL, 0 };
+    sub_claim now = { n, path("/a"), false, false, false, 1, 0, 0 },
+              before = { n, path("/a"), false, false, false, 0, 0, 0 };
     assert_int_equal(judge(session, 1, &now, 1), HD_OK);
     assert_int_equal(judge(session, 1, &before, 1), HD_STALE);
 }
@@ -138,9 +138,9 @@ static void a_claim_at_or_above_the_last_change_holds(void **state) {
 static void all_conflicts_are_listed(void **state) {
     accept_write(other, 1, n, "/a", 0);
     accept_write(other, 2, m, "/b", 0);
-    sub_claim claims[] = { { n, path("/a"), false, false, 0, NULL, 0 },
-                           { n, path("/z"), false, false, 0, NULL, 0 },
-                           { m, path(""), false, false, 0, NULL, 0 } };
+    sub_claim claims[] = { { n, path("/a"), false, false, false, 0, 0, 0 },
+                           { n, path("/z"), false, false, false, 0, 0, 0 },
+                           { m, path(""), false, false, false, 0, 0, 0 } };
     assert_int_equal(judge(session, 1, claims, 3), HD_STALE);
     assert_int_equal(v.conflicts.count, 2);
     assert_int_equal(v.conflicts.items[0].head, n);
@@ -151,12 +151,11 @@ static void all_conflicts_are_listed(void **state) {
 
 static void named_layers_are_excluded_and_must_have_been_accepted(void **state) {
     accept_write(session, 1, n, "/a", 0);
-    uint64_t one[] = { 1 };
-    sub_claim through = { n, path("/a"), false, false, 0, one, 1 },
-              blind = { n, path("/a"), false, false, 0, NULL, 0 };
+    sub_claim through = { n, path("/a"), false, false, false, 0, 1, 1 },
+              blind = { n, path("/a"), false, false, false, 0, 0, 0 };
     assert_int_equal(judge(session, 2, &through, 1), HD_OK);
     assert_int_equal(judge(session, 2, &blind, 1), HD_STALE);
-    assert_int_equal(judge(other, 1, &through, 1), HD_DEAD_LAYER); /* not its own */
+    assert_int_equal(judge(other, 2, &through, 1), HD_STALE); /* not its own */
     accept_write(other, 1, n, "/a/b", 0);
     assert_int_equal(judge(session, 2, &through, 1), HD_STALE); /* only the named ones */
 }
@@ -164,10 +163,9 @@ static void named_layers_are_excluded_and_must_have_been_accepted(void **state) 
 /* What an own append made of an array was behind its end, wherever that was. */
 static void a_read_through_layers_depends_on_what_they_stand_on(void **state) {
     accept_write(session, 1, n, "/l/3", TOUCH_KEYS | TOUCH_LEAF);
-    uint64_t one[] = { 1 };
-    sub_claim fourth = { n, path("/l/3"), false, false, 0, one, 1 },
-              below = { n, path("/a/b"), false, false, 0, one, 1 },
-              blind = { n, path("/a/b"), false, false, 0, NULL, 0 };
+    sub_claim fourth = { n, path("/l/3"), false, false, false, 0, 1, 1 },
+              below = { n, path("/a/b"), false, false, false, 0, 1, 1 },
+              blind = { n, path("/a/b"), false, false, false, 0, 0, 0 };
     assert_int_equal(judge(session, 2, &fourth, 1), HD_OK);
     accept_write(other, 1, n, "/l/2", TOUCH_KEYS | TOUCH_LEAF);
     assert_int_equal(judge(session, 2, &fourth, 1), HD_STALE);
@@ -178,11 +176,37 @@ static void a_read_through_layers_depends_on_what_they_stand_on(void **state) {
 }
 
 static void a_layer_that_was_refused_is_dead(void **state) {
-    submission bad = { .session = session, .local_seq = 1, .payload = 1 };
+    touch t = { path("/a"), 0 };
+    sub_write w = { .head = n, .ops = &t, .op_count = 1 };
+    submission bad = {
+        .session = session, .local_seq = 1, .payload = 1, .writes = &w, .write_count = 1
+    };
     assert_int_equal(admit_refuse(&h, &bad, HD_STALE), HD_OK);
-    uint64_t one[] = { 1 };
-    sub_claim through = { n, path("/a"), false, false, 0, one, 1 };
+    sub_claim through = { n, path("/a"), false, false, false, 0, 1, 1 },
+              elsewhere = { m, path("/a"), false, false, false, 0, 1, 1 },
+              all = { m, path("/a"), false, false, true, 0, 1, 1 },
+              later = { n, path("/a"), false, false, false, 0, 2, 2 };
     assert_int_equal(judge(session, 2, &through, 1), HD_DEAD_LAYER);
+    assert_int_equal(judge(session, 2, &elsewhere, 1), HD_OK); /* it wrote another document */
+    assert_int_equal(judge(session, 2, &all, 1), HD_DEAD_LAYER);
+    assert_int_equal(judge(session, 3, &later, 1), HD_OK);
+}
+
+/* Touches that are forgotten are no conflict for a claim that was read through all of them. */
+static void a_claim_may_be_older_than_what_its_own_session_has_touched(void **state) {
+    enum { MANY = 5000 };
+    accept_write(other, 1, n, "/b", 0);
+    for (uint64_t i = 1; i <= MANY; i++) accept_write(session, i, n, "/a", 0);
+    assert_true(h.heads.items[n].touches.count < MANY);
+    sub_claim through = { n, path("/a"), false, false, false, 1, 1, MANY },
+              some = { n, path("/a"), false, false, false, 1, 1, 100 },
+              older = { n, path("/a"), false, false, false, 0, 1, MANY };
+    assert_int_equal(judge(session, MANY + 1, &through, 1), HD_OK);
+    assert_int_equal(judge(session, MANY + 1, &some, 1), HD_RESYNC);
+    assert_int_equal(judge(session, MANY + 1, &older, 1),
+                     HD_RESYNC); /* the other one is forgotten, too */
+    accept_write(other, 2, n, "/b", 0);
+    assert_int_equal(judge(session, MANY + 1, &through, 1), HD_OK); /* it touches another path */
 }
 
 static void below_the_floor_only_the_head_is_known(void **state) {
@@ -190,8 +214,8 @@ static void below_the_floor_only_the_head_is_known(void **state) {
     accept_write(other, 2, m, "/a", 0);
     heads_prune(&h, h.heads.items[n].space_index, 2);
     assert_int_equal(h.heads.items[n].touches.count, 0);
-    sub_claim old = { n, path("/z"), false, false, 0, NULL, 0 },
-              good = { n, path("/z"), false, false, 1, NULL, 0 };
+    sub_claim old = { n, path("/z"), false, false, false, 0, 0, 0 },
+              good = { n, path("/z"), false, false, false, 1, 0, 0 };
     assert_int_equal(judge(session, 1, &old, 1), HD_RESYNC);
     assert_int_equal(judge(session, 1, &good, 1), HD_OK); /* the head has not moved since */
 }
@@ -412,6 +436,7 @@ int main(void) {
         T(all_conflicts_are_listed),
         T(named_layers_are_excluded_and_must_have_been_accepted),
         T(a_read_through_layers_depends_on_what_they_stand_on),
+        T(a_claim_may_be_older_than_what_its_own_session_has_touched),
         T(a_layer_that_was_refused_is_dead),
         T(below_the_floor_only_the_head_is_known),
         T(spent_heads_are_dropped),
