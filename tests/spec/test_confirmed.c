@@ -15,7 +15,9 @@ static void show(hd_value v, void *ctx) {
 
 static hd_node look(const char *cell, bool confirmed) {
     hd_node n;
-    hd_sink_spec spec = { .name = confirmed ? "certain" : "early",
+    char name[32];
+    snprintf(name, sizeof name, "%s of %s", confirmed ? "certain" : "early", cell);
+    hd_sink_spec spec = { .name = name,
                           .cell = lab_cell(lab_first(l), cell),
                           .fn = show,
                           .ctx = confirmed ? "" : "~",
@@ -65,6 +67,30 @@ static void a_derived_value_waits_for_what_it_follows_from(void **state) {
     lab_mend(world);
     lab_settle(l);
     assert_string_equal(shown, "1 5");
+}
+
+/* What is shown of a computation is in the store itself, not only what it follows from: whoever reads the store now
+ * finds it. */
+static void a_derived_value_is_stored_when_it_is_shown(void **state) {
+    begin();
+    lab_runtime *other = lab_runtime_open(l, "b");
+    lab_compute(l, "copy", "n", NULL);
+    look("n", true);
+    look("copy", true);
+    lab_settle(l);
+    for (int i = 2; i < 20; i++) {
+        char want[8], line[32];
+        snprintf(want, sizeof want, "%d", i);
+        snprintf(line, sizeof line, "set n %d", i);
+        shown[0] = 0;
+        lab_do(world, line);
+        char *second; /* of both sinks, in either order */
+        do hd_runtime_pump(rt());
+        while (!(second = strchr(shown, ' ')));
+        assert_string_equal(second + 1, want);
+        lab_pump(other);
+        assert_cell(other, "copy", want);
+    }
 }
 
 /* What a refusal takes back is never shown, nor what was shown before shown again. */
@@ -287,6 +313,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         S(a_value_is_shown_when_it_is_accepted),
         S(a_derived_value_waits_for_what_it_follows_from),
+        S(a_derived_value_is_stored_when_it_is_shown),
         S(a_refused_value_is_not_shown),
         S(a_sync_shows_what_it_has_stored),
         S(closing_shows_what_it_has_stored),
