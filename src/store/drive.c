@@ -218,14 +218,13 @@ static void drain_wake(hd_runtime *rt) {
     (void)bell_take(rt->wake_fd);
 }
 
-/* Whether derived values and memos go to the store now: not while no other runtime uses a store in memory. */
-static bool seals(const hd_runtime *rt) {
+bool runtime_seals(const hd_runtime *rt) {
     const authority *a = rt->r.authority;
     return rt->leaves_derived || a->ops->wants_derived(a);
 }
 
 hd_status runtime_seal(hd_runtime *rt, bool memos_alone) {
-    return seals(rt) ? overlay_seal(&rt->r, memos_alone) : HD_OK;
+    return runtime_seals(rt) ? overlay_seal(&rt->r, memos_alone) : HD_OK;
 }
 
 static bool is_idle(const hd_runtime *rt) {
@@ -516,7 +515,7 @@ hd_status hd_runtime_settle(hd_runtime *rt) {
 
 /* Whether memos are to be stored that the store has not just refused as they are. */
 static bool has_due_memos(const hd_runtime *rt) {
-    return rt->r.due && seals(rt) && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
+    return rt->r.due && runtime_seals(rt) && rt->hooks.due && rt->hooks.due(rt->hooks.ctx);
 }
 
 static hd_status sync_all(hd_runtime *rt) {

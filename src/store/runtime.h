@@ -148,6 +148,8 @@ static inline void runtime_rest(hd_runtime *rt) {
            rt->r.authority->ops->rest); /* only such an authority holds anything */
 }
 
+/* Whether derived values and memos go to the store now: not while no other runtime uses a store in memory. */
+bool runtime_seals(const hd_runtime *rt);
 /* Seals derived state, and with it memos, if the authority wants that. `memos_alone`: also if there are memos and
  * nothing else. */
 hd_status runtime_seal(hd_runtime *rt, bool memos_alone);

@@ -1,6 +1,7 @@
 /* confirmed.c -- sinks that are shown a value only when it can no longer be lost or taken back. */
 #include "scheduler/runner/confirmed.h"
 
+#include "store/overlay.h"
 #include "value/diff.h"
 
 static uint64_t refusals(const replica *r) { return r->stats.rejected + r->stats.doomed; }
@@ -16,7 +17,7 @@ void confirmed_show(scheduler *s, confirmed *k, hd_value v) {
     assert(k->fn && !value_is_failed(v));
     value_unref(k->next);
     k->next = value_ref(v);
-    k->after = s->r->next_local - 1;
+    k->unsealed = true;
     k->refusals = refusals(s->r);
     list_discard(&k->link);
     list_push_back(&s->unconfirmed, &k->link);
@@ -43,7 +44,7 @@ static bool is_refused(const scheduler *s, const confirmed *k) {
 }
 
 static bool is_ready(const scheduler *s, const confirmed *k, bool idle) {
-    return is_decided(s->r, k->after) && (idle || !is_refused(s, k));
+    return !k->unsealed && is_decided(s->r, k->after) && (idle || !is_refused(s, k));
 }
 
 /* What the cell holds now; a reference of the caller's. */
@@ -77,9 +78,30 @@ static void show_next(confirmed *k) {
     value_unref(v);
 }
 
+/* An output that cannot be sealed now is of a node that is going to run: what it makes is shown then. Where outputs are
+ * not stored, because nothing else uses the store, there is nothing to wait for. */
+static void seal(scheduler *s) {
+    bool sealed = !runtime_seal(s->rt, false);
+    LIST_FOR (n, &s->unconfirmed) {
+        confirmed *k = LIST_ENTRY(n, confirmed, link);
+        place_id doc = place_at(&s->r->places, k->cell.id)->root;
+        bool waits = !sealed || (runtime_seals(s->rt) && overlay_is_open(s->r, doc));
+        if (!k->unsealed || waits) continue;
+        k->unsealed = false;
+        k->after = s->r->next_local - 1;
+    }
+}
+
+static bool any_unsealed(const scheduler *s) {
+    LIST_FOR (n, &s->unconfirmed)
+        if (LIST_ENTRY(n, confirmed, link)->unsealed) return true;
+    return false;
+}
+
 /* Functions that are called may remove sinks, so the list is taken from its front: a sink that goes on waiting
  * is put behind the others. */
 void confirmed_tell(scheduler *s, bool idle) {
+    if (any_unsealed(s)) seal(s);
     for (size_t count = list_count(&s->unconfirmed); count; count--) {
         list_node *n = list_first(&s->unconfirmed);
         if (!n) return;

@@ -1,12 +1,13 @@
 /* confirmed.h -- sinks that are shown a value only when it can no longer be lost or taken back.
  *
  * A run shows a sink what is visible, and that may follow from commits of this runtime that have no verdict
- * yet. A sink for confirmed values keeps what its run has read, and the number of the last commit at that
- * time; when every commit up to it has been accepted, the value is shown. After a refusal the values that wait
- * may follow from what was refused: the cell is read anew once the runtime is idle.
+ * yet; and what a computation has written is in no commit until it is sealed. A sink for confirmed values keeps what
+ * its run has read. Behind the runs outputs are sealed, and the number of the last commit is kept; when every commit
+ * up to it has been accepted, the value is shown. After a refusal the values that wait may follow from what was refused:
+ * the cell is read anew once the runtime is idle.
  *
- *     run --> waits for commits --+-> all accepted, or none on its way -> fn, after the run
- *                                 +-> one refused -> idle, read anew ---> waits again */
+ *     run --> sealed --> waits for commits --+-> all accepted, or none on its way -> fn
+ *                                            +-> one refused -> idle, read anew ---> waits again */
 #ifndef SCHEDULER_RUNNER_CONFIRMED_H
 #define SCHEDULER_RUNNER_CONFIRMED_H
 
@@ -17,9 +18,11 @@ typedef struct confirmed {
     hd_sink_fn fn;
     void *ctx;
 
-    list_node link;    /* in scheduler.unconfirmed, while a value waits */
-    hd_value next;     /* owned: what waits */
-    uint64_t after;    /* the local seq of the last commit when it was read */
+    list_node link; /* in scheduler.unconfirmed, while a value waits */
+    hd_value next;  /* owned: what waits */
+    bool
+        unsealed; /* `next` was read in this pump: it may be of an output that is in no commit yet */
+    uint64_t after;    /* the local seq of the last commit when it was read and sealed */
     uint64_t refusals; /* how many commits had been refused by then */
     hd_value shown;    /* owned: what fn was called with last */
     bool told;         /* fn has been called */
