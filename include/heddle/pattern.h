@@ -88,7 +88,8 @@ HD_API hd_cell hd_build_derive(hd_build *b, const char *name, hd_cell in, hd_der
                                void *ctx);
 
 /* The value of one of two cells. The node reads the chosen cell only: nodes that compute the other do not run
- * because of it, except for the first run of a node that a run has just built. `otherwise` is chosen when
+ * because of it, except for the first run of a node that a run has just built, and for a change that concerns the
+ * condition and them alike: they may run once more before the condition does. `otherwise` is chosen when
  * hd_value_is_true(condition) is false. */
 HD_API hd_cell hd_build_if_else(hd_build *b, const char *name, hd_cell condition, hd_cell then,
                                 hd_cell otherwise);
