@@ -217,6 +217,7 @@ _STANDARD_MODULES = frozenset({"datetime", "uuid", "decimal", "fractions", "path
 
 # ---- Encoding
 
+_SCALARS = (type(None), bool, int, float, str, bytes)
 _CONTENT = (int, float, str, bytes, tuple, list, dict, set, frozenset)
 
 def is_enum(cls: type) -> bool:
@@ -268,9 +269,34 @@ def can_cross(v: Any) -> bool:
     return True
 
 
-def _crossing(v: Any) -> Any:
-    """The value, or its text where it cannot cross: an exception is not lost for its arguments."""
-    return v if can_cross(v) else repr(v)
+Around = tuple[BaseException, ...]
+
+
+def _crossing(v: Any, around: Around) -> Any:
+    """The value, or its text where it cannot cross: an exception is not lost for its arguments. `around`: the exceptions in
+    which it is."""
+    try:
+        made = _ready(v, around)
+    except (TypeError, RecursionError):
+        return repr(v)
+    return made if can_cross(made) else repr(v)
+
+
+def _ready(v: Any, around: Around) -> Any:
+    """The value with the objects in it encoded, so that each exception is met once and one that refers to itself is noticed."""
+    cls = type(v)
+    if cls in _SCALARS:
+        return v
+    if cls in (list, tuple, set):
+        return cls(_ready(part, around) for part in v)
+    if cls is dict:
+        return {_ready(key, around): _ready(part, around) for key, part in v.items()}
+    if any(v is error for error in around):
+        raise TypeError("an exception refers to itself")
+    if isinstance(v, BaseException):
+        return _Ready(*encode_error(v, around))
+    encoded = encode(v)
+    return v if encoded is None else _Ready(encoded[0], _ready(encoded[1], around), _ready(encoded[2], around))
 
 
 def _traceback_text(error: BaseException) -> str:
@@ -287,13 +313,13 @@ _SLOTS: dict[type, tuple[str, ...]] = {OSError: ("filename", "filename2"), Impor
 """Attributes of CPython's own exceptions that are data, and neither in ``__dict__`` nor in ``args``."""
 
 
-def encode_error(error: BaseException, depth: int = 0) -> Encoded:
+def encode_error(error: BaseException, around: Around = ()) -> Encoded:
     cls: type = getattr(type(error), "__heddle_of__", type(error))
-    name = remember_class(cls)
-    attrs = {key: _crossing(value) for key, value in getattr(error, "__dict__", {}).items() if key != "__traceback_text__"}
+    name, around = remember_class(cls), (*around, error)
+    attrs = {key: _crossing(value, around) for key, value in getattr(error, "__dict__", {}).items() if key != "__traceback_text__"}
     for base, names in _SLOTS.items():
         if isinstance(error, base):
-            attrs.update((key, _crossing(value)) for key in names if (value := getattr(error, key, None)) is not None)
+            attrs.update((key, _crossing(value, around)) for key in names if (value := getattr(error, key, None)) is not None)
     attrs.update(_own_texts(error, cls))
     text = _traceback_text(error)
     if text:
@@ -301,11 +327,11 @@ def encode_error(error: BaseException, depth: int = 0) -> Encoded:
     if ":" in name:
         attrs["__class_name__"] = name
     if hasattr(cls, "from_exception_data"):
-        attrs["__validation__"] = _validation(error)
-    body: dict[str, Any] = {"args": [_crossing(argument) for argument in error.args], "attrs": attrs,
+        attrs["__validation__"] = _validation(error, around)
+    body: dict[str, Any] = {"args": [_crossing(argument, around) for argument in error.args], "attrs": attrs,
                             "bases": _bases(cls), "message": str(error)}
-    if error.__cause__ is not None and depth < 10:
-        tag, head, inner = encode_error(error.__cause__, depth + 1)
+    if error.__cause__ is not None and len(around) <= 10 and not any(error.__cause__ is outer for outer in around):
+        tag, head, inner = encode_error(error.__cause__, around)
         body["cause"] = _Ready(tag, head, inner)
     return "$error", name, body
 
@@ -322,10 +348,10 @@ def _own_texts(error: BaseException, cls: type) -> dict[str, Any]:
     return found
 
 
-def _validation(error: Any) -> dict[str, Any]:
+def _validation(error: Any, around: Around) -> dict[str, Any]:
     """What pydantic 2 makes its ValidationError of."""
     parts = [{key: part[key] for key in ("type", "loc", "input", "ctx") if key in part} for part in error.errors()]
-    return {"title": error.title, "errors": [{key: _crossing(value) for key, value in part.items()} for part in parts]}
+    return {"title": error.title, "errors": [{key: _crossing(value, around) for key, value in part.items()} for part in parts]}
 
 
 class _Ready:

@@ -201,6 +201,30 @@ def test_an_exception_crosses_with_all_it_has():
     assert "raise Odd(7" in back.__traceback_text__
 
 
+def test_an_exception_that_refers_to_itself_has_its_text_there():
+    class Box:
+        pass
+    error, other, box = ValueError("e"), KeyError("k"), Box()
+    error.me, error.all, error.item, box.error, error.box = error, [error], Item(error), error, box
+    error.other, other.of, error.__cause__ = other, {"e": error}, other
+    back = cross({"error": error})["error"]
+    assert back.me == "ValueError('e')" and back.all == "[ValueError('e')]" and "Box object at" in back.box
+    assert back.item == "Item(name=ValueError('e'), price=0.0)"
+    assert type(back.other) is type(back.__cause__) is KeyError and back.other.of == back.__cause__.of == "{'e': ValueError('e')}"
+
+
+def test_exceptions_in_attributes_of_others_cost_what_they_are():
+    error = innermost = ValueError(0)
+    for i in range(1, 25):
+        outer = ValueError(i)
+        outer.inner = [error]
+        error = outer
+    back, count = cross(error), 0
+    while back.args != innermost.args:
+        back, count = back.inner[0], count + 1
+    assert count == 24
+
+
 def test_an_exception_that_was_raised_while_another_was_handled_has_no_cause():
     try:
         try:
