@@ -325,7 +325,8 @@ OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for
         "min(zip([a, b], [2, 1]))", "max([((a, 1), 2), ((b, 0), 3)])", "[{hold}(a, [b]), {hold}(b, [])].index({hold}(b, []))", "max(*[a, b])",
         "[{hold}(a, [])].count({hold}(b, []))", "[({hold}(a, []), 1)].index(({hold}(b, []), 1))", "[(a, 1), (b, 2)].index((b, 2))", "[a, 1].index(1)",
         "'{{x}}|{{x!r:>9}}'.format(x=a)", "'{{a}}'.format_map({{'a': a}})", "'{{a}}'.format(**{{'a': a}})", "{{(a, 1): 2}}", "{{(1, (b,))}}",
-        "min({hold}(a, []), {hold}(b, []), key=lambda h: h.one)", "min({{'k': a}}.values(), key=lambda v: {e})", "a")
+        "min({hold}(a, []), {hold}(b, []), key=lambda h: h.one)", "min({{'k': a}}.values(), key=lambda v: {e})",
+        "list(map({cls}, [1, 2]))", "sorted([2, 1], key={cls})", "a")
 
 
 ACTIONS = _ACTIONS + HOLDERS
@@ -340,7 +341,7 @@ class Objects:
             return f"{name} = {self.random.choice(PLAIN)}"
         cls = self.random.choice(list(OBJECTS))
         which = self.random.randrange(len(OBJECTS[cls]))
-        if cls in ("Rank", "Kind", "Perm", "Told", "Plain", "Truth", "Decimal", "timedelta") and self.random.random() < 0.2:
+        if cls in ("Rank", "Kind", "Perm", "Told", "Plain", "Truth", "Setter", "Decimal", "timedelta") and self.random.random() < 0.2:
             return f"{name} = {OBJECTS[cls][which]}"
         return f"{name} = await {_action(cls)}({which})" if self.random.random() < 0.6 else f"{name} = await thing({cls!r}, {which})"
 

@@ -546,7 +546,8 @@ class _Rewriter(ast.NodeTransformer):
             self._check_starred(node, name)
         if name is None or name in _UNMOVED or any(isinstance(arg, (ast.Starred, ast.Lambda)) for arg in node.args):
             return node
-        node.args = [self._members(arg) for arg in node.args]
+        begin = 1 if name in ("map", "filter") else 0
+        node.args[begin:] = [self._members(arg) for arg in node.args[begin:]]
         if any(isinstance(arg, ast.GeneratorExp) for arg in node.args):
             return self._of_generator(node, name, found)
         return self._function(node, name, found)

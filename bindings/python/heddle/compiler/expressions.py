@@ -12,6 +12,7 @@ import enum
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from .builtin import FUNCTIONS, METHODS, advice_for, advice_for_method
+from .classes import BUILTIN_TYPES, runs_code
 from .graph import Form, Graph, parts_of, variable_of
 from .names import Scope, target_names
 from .operations import Keywords, PythonOp
@@ -532,6 +533,8 @@ class Expressions:
             keyword = node.keywords[i - len(node.args)].arg if i >= len(node.args) else None
             bound = self._bound_method(value, node, i < last) if keyword == "key" or i == 0 and self._maps(node) else None
             form = self._argument(value) if bound is None else bound
+            if i == 0 and self._maps(node) or keyword == "key" and self._sorts(node):
+                form = self._called(value, form, node, keyword)
             if i >= len(node.args) and keyword is None:
                 form = ["**", form]
             if i < last and len(node.args) == 1 and isinstance(value, ast.Starred):
@@ -546,8 +549,35 @@ class Expressions:
 
     def _maps(self, node: ast.Call) -> bool:
         """Whether the first argument is a function: of map and filter."""
-        known = self.scope.peek(node.func) if isinstance(node.func, ast.Name) else None
-        return known is not None and known.value in (map, filter)
+        return self._is_called(node, map, filter)
+
+    def _is_called(self, node: ast.Call, *functions: Any) -> bool:
+        known = self.scope.peek(node.func)
+        return known is not None and any(known.value is function for function in functions)
+
+    def _sorts(self, node: ast.Call) -> bool:
+        """Whether the argument `key` is a function: of sorted, min, max and list.sort."""
+        return self._is_called(node, sorted, min, max, list.sort) or isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
+
+    def _called(self, node: ast.expr, form: Form, call: ast.Call, keyword: Optional[str]) -> Form:
+        """A class that is given as a function: the engine makes objects of few classes so. The form, or one that raises if it
+        turns out to be another class."""
+        known = self.scope.peek(node)
+        if known is not None and isinstance(known.value, type) and not self._makes_alone(known.value):
+            shown = ast.unparse(node)
+            listed = f"[{shown}(x) for x in ...]" if self._is_called(call, map) else f"[x for x in ... if {shown}(x)]"
+            self.source.refuse(node, f"the class {shown} is given as a function", f"Write {f'key=lambda x: {shown}(x)' if keyword else listed}.")
+        if known is not None or not isinstance(form, list) or form[0] in ("lambda", "if", "func", "const"):
+            return form
+        self._temps += 1
+        held: Form = ["name", f"%f{self._temps}"]
+        plain = ["tuple", *(["type", cls.__name__] for cls in FUNCTIONS if isinstance(cls, type) and cls in BUILTIN_TYPES)]
+        text = f"{self.source.at(node)}: a class that is given as a function"
+        is_other = ["and", ["call", "isinstance", [[":=", held[1], form], ["type", "type"]]], ["cmp", held, "not in", plain]]
+        return ["if", is_other, ["call", "heddle.raise", [["new", "Unsupported", [text]]]], held]
+
+    def _makes_alone(self, cls: type) -> bool:
+        return cls in FUNCTIONS or issubclass(cls, BaseException) and not runs_code(cls)
 
     def _bound_method(self, node: ast.expr, call: ast.Call, early: bool) -> Optional[Form]:
         """``key=d.get`` as ``key=lambda x: d.get(x)``, and AttributeError if `d` has no such method. `early`: the call comes
