@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor", "matmul")
@@ -49,6 +49,20 @@ def is_python(cls: type, name: str) -> bool:
     return isinstance(getattr(found, "__func__", found), FunctionType)
 
 
+_hiding: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def hides_fields(cls: Any) -> bool:
+    """Whether code of the class says what its objects' fields are: a __getattribute__, or a descriptor in the place of a field."""
+    known = _hiding.get(cls)
+    if known is None:
+        fields = [name for name, field in getattr(cls, "__dataclass_fields__", {}).items() if field._field_type.name == "_FIELD"]
+        placed = [type(found) for found in (_found(cls, name) for name in fields)]
+        known = _hiding[cls] = is_python(cls, "__getattribute__") or any(
+            hasattr(kind, "__set__") and kind is not MemberDescriptorType for kind in placed)
+    return known
+
+
 # ---- Named tuples
 
 
@@ -79,6 +93,11 @@ def _generated_here(cls: type, name: str) -> bool:
         list(fields) == list(getattr(cls, "__dataclass_fields__"))
 
 
+def sets_by_code(cls: type) -> bool:
+    """Whether code of the program says what it means to assign an attribute, as a constructor does, too."""
+    return any(is_python(cls, name) and not _is_generated(_found(cls, name)) for name in ("__setattr__", "__delattr__"))
+
+
 def _dataclass(cls: Any) -> Flags:
     fields = getattr(cls, "__dataclass_fields__").values()
     frozen = bool(getattr(cls, "__dataclass_params__").frozen)
@@ -86,10 +105,9 @@ def _dataclass(cls: Any) -> Flags:
     by_id = _is(cls, "__eq__")
     compares = by_id or _generated_here(cls, "__eq__") and all(field.compare for field in fields)
     own_hash = is_python(cls, "__hash__") and not _generated_here(cls, "__hash__")
-    sets = any(is_python(cls, name) and not _is_generated(_found(cls, name)) for name in ("__setattr__", "__delattr__"))
     return {"own_text": not shows or _differs(cls, ("__str__", "__format__")), "by_id": by_id,
             "own_equal": not compares or own_hash or frozen and cls.__hash__ is None,
-            "own_operators": not frozen and cls.__hash__ is not None and not by_id, "own_set": sets}
+            "own_operators": not frozen and cls.__hash__ is not None and not by_id, "own_set": sets_by_code(cls)}
 
 
 def _record(cls: Any) -> Flags:
@@ -142,7 +160,7 @@ _PLAIN_TEXT = (BaseException, KeyError, OSError, UnicodeEncodeError, UnicodeDeco
 
 def _exception(cls: type) -> Flags:
     return {"own_text": _differs(cls, ("__str__", "__repr__", "__format__"), *_PLAIN_TEXT),
-            "own_equal": _differs(cls, ("__eq__", "__hash__"), BaseException), "own_set": is_python(cls, "__setattr__")}
+            "own_equal": _differs(cls, ("__eq__", "__hash__"), BaseException), "own_set": sets_by_code(cls)}
 
 
 # ---- All

@@ -246,12 +246,12 @@ def encode(v: Any) -> Optional[Encoded]:
         return encode_error(v)
     if is_enum(cls):
         return "$enum", remember_class(cls), {"name": v.name or "", "value": v.value}  # flags may have no name
-    if is_named_tuple(cls):
+    if is_named_tuple(cls) and not operators.hides_fields(cls):
         if operators.is_plain_tuple(cls):
             return "$tuple", list(v), {"class": remember_class(cls)}
         return "$record", remember_class(cls), dict(zip(getattr(cls, "_fields"), tuple.__iter__(v)))
     if is_dataclass(cls) or is_model(cls):
-        if isinstance(v, _CONTENT) or operators.is_python(cls, "__getattribute__"):
+        if isinstance(v, _CONTENT) or operators.hides_fields(cls):
             return None  # it has more than its fields, or other ones
         return "$record", remember_class(cls), _fields(v, cls)
     if isinstance(v, type):

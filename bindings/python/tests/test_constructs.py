@@ -185,6 +185,43 @@ class Flow(Workflow):
         except TypeError as e:
             return str(e)
 """,
+    "classes whose code runs where an object is made": """
+class Sets:
+    def __setattr__(self, name, value):
+        if value < 0:
+            raise ValueError(f"{name} is negative")
+        super().__setattr__(name, 2 * value)
+
+@dataclass
+class Checked(Sets):
+    x: int
+
+class Meta(type):
+    def __call__(cls, *args):
+        made = super().__call__(*args)
+        made.x += 1
+        return made
+
+@dataclass
+class Made(metaclass=Meta):
+    x: int
+
+class Begun(Pair):
+    def __init__(self, *args):
+        if args[0] < 0:
+            raise ValueError("left is negative")
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        got = [Checked(5), Made(1), Begun(1), (await echo(Checked(1))).x]
+        for i in range(2):
+            try:
+                got.append(Checked(-1) if i else Begun(-1))
+            except ValueError as e:
+                got.append(str(e))
+        return got
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

@@ -176,6 +176,13 @@ REFUSED = [
     ("x = «Bad()»", "ordinary function", "action"),
     ("x = [1]\nx.sort(key=«self.plain»)", "the method plain", "Call it"),
     ("x = [1]\nx.sort(key=«ordinary»)", "cannot be given as a function", "a lambda of one expression"),
+    ("x = list(map(«Point», [1]))", "the class Point is given as a function", "[Point(x) for x in ...]"),
+    ("x = sorted(['1'], key=«decimal.Decimal»)", "the class decimal.Decimal is given as a function", "key=lambda x: decimal.Decimal(x)"),
+    ("xs = [1]\nxs.sort(key=«Colour»)", "the class Colour is given as a function", "key=lambda x: Colour(x)"),
+    ("x = list(filter(«Checked», [1]))", "the class Checked is given as a function", "[x for x in ... if Checked(x)]"),
+    ("return «Hidden(1)».x", "code of the class Hidden says what the attributes", "use it in actions only"),
+    ("return [«Placed(1)»]", "code of the class Placed says what the attributes", "descriptors of its fields"),
+    ("try:\n    await echo(1)\nexcept «HiddenError»:\n    pass", "code of the class HiddenError says", "its __getattribute__"),
     ("x = «...»", "no value", "None"),
     ("x = «(3).__doc__»", "__doc__", "in an action"),
     ("del «self.seen»\nself.seen = 1", "deleted", "None"),
@@ -192,6 +199,7 @@ def plain(self, a):
 
 TOP = '''
 import datetime
+import decimal
 import enum
 import logging
 import json
@@ -223,6 +231,32 @@ class Word(enum.StrEnum):
 class Tagged:
     x: int
     KIND = 7
+
+@dataclass
+class Checked:
+    x: int
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, 2 * value)
+
+@dataclass
+class Hidden:
+    x: int
+    def __getattribute__(self, name):
+        return 5
+
+class Place:
+    def __get__(self, owner, cls):
+        return 3
+    def __set__(self, owner, value):
+        pass
+
+@dataclass
+class Placed:
+    x: int = Place()
+
+class HiddenError(Exception):
+    def __getattribute__(self, name):
+        return 5
 
 class Bare(Workflow):
     async def run(self, x):
@@ -556,6 +590,20 @@ def test_a_step_takes_the_elements_of_a_view_of_a_dict():
                                "s = sum(d.values(), Decimal('0.25')), max(d.values()), any(d.values()), sorted(d.values(), reverse=True)\n"
                                "return *s, Decimal('2.0') in d.values(), sum(reversed([d['a'], d['b']]))"))
     assert str(asyncio.run(names["Flow"]().run())) == "(Decimal('3.75'), Decimal('2'), True, [Decimal('2'), Decimal('1.5')], True, Decimal('3.5'))"
+
+
+@pytest.mark.parametrize("body", ["f = Point\nreturn list(map(f, [1, 2]))", "return sorted([2, 1], key=[Colour][0])",
+                                  "f = Checked if LIMIT else int\nxs = [1]\nxs.sort(key=f)"])
+def test_a_class_that_turns_out_to_be_given_as_a_function(body: str) -> None:
+    names = twin.module_of(TOP + twin.flow(body), heddle)
+    with pytest.raises(heddle.Unsupported, match="<twin.*: a class that is given as a function"):
+        asyncio.run(names["Flow"]().run())
+
+
+def test_objects_with_attributes_that_code_makes_do_not_cross() -> None:
+    names = twin.module_of(TOP + twin.flow("return await hidden()", "", "") + "@action\nasync def hidden():\n    return Placed(3)\n", heddle)
+    with pytest.raises(TypeError, match="Placed cannot cross into a workflow"):
+        asyncio.run(names["Flow"]().run())
 
 
 def test_methods_of_members_of_enums():

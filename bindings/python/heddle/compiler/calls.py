@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from .. import recorded
 from ..actions import Action, Options
+from ..operators import hides_fields
 from . import construct
 from .classes import runs_code
 from .expressions import Expressions
@@ -242,7 +243,7 @@ class Calls(Expressions):
     def _new(self, node: ast.Call, cls: type) -> Form:
         if self.program.is_workflow(cls):
             self.source.refuse(node, f"{cls.__name__}() is a workflow", f"Write `await {cls.__name__}().run(...)`.")
-        if not self.program.can_have(cls):
+        if not self.program.can_have(cls) and not hides_fields(cls):
             return super().call_other(node, cls)
         name = self.scope.class_of(cls, node)
         if issubclass(cls, BaseException):

@@ -52,6 +52,8 @@ def class_kind(cls: type) -> Optional[str]:
         return "exception"
     if issubclass(cls, enum.Enum):
         return "enum"
+    if operators.hides_fields(cls):
+        return None
     if is_namedtuple(cls):
         return "tuple" if operators.is_plain_tuple(cls) else "record"
     if dataclasses.is_dataclass(cls) or is_model(cls):
@@ -175,15 +177,17 @@ def _record_flags(cls: type) -> dict[str, Form]:
 
 def runs_code(cls: type) -> bool:
     """Whether making an object runs Python that the engine does not know: then a recorded step makes it."""
+    if is_python(type(cls), "__call__"):
+        return True
     if issubclass(cls, BaseException):
         return any(is_python(cls, name) for name in ("__init__", "__new__", "__str__", "__repr__"))
     if is_namedtuple(cls):
-        return any("__new__" in c.__dict__ and "_fields" not in c.__dict__ for c in cls.__mro__ if c is not tuple and c is not object)
+        return is_python(cls, "__init__") or any("__new__" in c.__dict__ and "_fields" not in c.__dict__ for c in cls.__mro__ if c is not tuple and c is not object)
     if dataclasses.is_dataclass(cls):
         params: Any = getattr(cls, "__dataclass_params__")
         made = cls.__dict__.get("__init__")
         own = not params.init or (isinstance(made, FunctionType) and made.__code__.co_filename != "<string>")
-        return own or hasattr(cls, "__post_init__") or is_python(cls, "__new__") or \
+        return own or hasattr(cls, "__post_init__") or is_python(cls, "__new__") or operators.sets_by_code(cls) or \
             any(not _is_plain_field(field) for field in dataclasses.fields(cls)) or _has_init_vars(cls)
     return True
 

@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Optional
 
 from ..actions import Action
+from ..operators import hides_fields
 from .classes import ClassTable, is_unknown
 from .graph import Form
 from .refusal import Source
@@ -185,6 +186,9 @@ class Scope:
         if is_unknown(cls):
             self.source.refuse(node, f"no object of the class {cls.__name__} can be in a workflow",
                                f"Leave {cls.__name__} out; use its objects in actions only.")
+        if hides_fields(cls):
+            self.source.refuse(node, f"code of the class {cls.__name__} says what the attributes of its objects are",
+                               "Leave out its __getattribute__ and the descriptors of its fields, or use it in actions only.")
         name = self.classes.name(cls)
         if name is None:
             self.source.refuse(node, f"objects of the class {cls.__name__} cannot be in a workflow",
