@@ -222,6 +222,23 @@ class Flow(Workflow):
                 got.append(str(e))
         return got
 """,
+    "annotations of fields tell of members of enums": """
+import pydantic
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+class Config(pydantic.BaseModel):
+    level: Level = Level.LOW
+
+class Both(NamedTuple):
+    config: Config
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        return Config().level + 1, Both(Config(level=1)).config.level == 1, [3][Config().level - 1]
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

@@ -110,6 +110,8 @@ class ClassTable:
         self.entries[name] = self._entry(cls, name, kind, base)
         if more:
             self.entries[name]["more"] = more
+        if kind in ("record", "tuple"):
+            self.meet(cls)
         return name
 
     def _standard(self, cls: type, name: str) -> str:
@@ -139,7 +141,7 @@ class ClassTable:
         return entry
 
     def meet(self, function: Any) -> None:
-        """Declares the classes that the function's annotations name: its arguments and results are of them."""
+        """Declares the classes that the annotations of a function or class name: its arguments, results and fields are of them."""
         try:
             hints = typing.get_type_hints(function)
         except Exception:  # an annotation may name what is only there for type checkers
@@ -154,9 +156,8 @@ class ClassTable:
         if isinstance(hint, type) and values.is_standard(hint):
             self.name(hint)
         elif isinstance(hint, type) and class_name(hint) not in self.entries and ":" in class_name(hint) and \
-                class_kind(hint) is not None and self.name(hint):
-            if not issubclass(hint, (enum.Enum, BaseException)):
-                self.meet(hint)
+                class_kind(hint) is not None:
+            self.name(hint)
 
     def add(self, name: str, **flags: Form) -> None:
         """A class of records that no Python class stands behind."""
