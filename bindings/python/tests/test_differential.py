@@ -66,7 +66,7 @@ def _is_refused_by_design(outcome: twin.Outcome) -> bool:
         isinstance(outcome.error, OverflowError) and "64 bits" in str(outcome.error)
 
 
-_REFUSED = ("a chain of comparisons with an object whose class has code for them", "a call with * or ** among several at once")
+_REFUSED = ("a chain of comparisons with an object whose class has code for them", "a call with * or ** that is not awaited at once")
 """Reasons for which a random source may be refused. (Python evaluates the middle of such a chain once, two steps would
 evaluate it twice.)"""
 

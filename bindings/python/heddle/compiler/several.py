@@ -100,6 +100,7 @@ class Several(Awaits):
             self.source.refuse(node, f"{ast.unparse(node.func)}() is kept to be awaited later",
                                "Await it here, or in a helper method, whose call can be kept, as those of actions, of workflows "
                                "and of asyncio.sleep can.")
+        self._refuse_spread(call)
         pairs = self.action_arguments(call, action)
         keys = self.option_keys(options.over(action.defaults), node)
         self.program.use(action, self.source, node)
@@ -185,7 +186,7 @@ class Several(Awaits):
 
     def _check_spread(self, node: ast.expr) -> None:
         """CPython looks at what * and ** give when it makes the call, before any of the calls begins; the engine does when the
-        step begins. Where one call is awaited that is the same."""
+        step begins. Where one call is awaited at once that is the same."""
         if not isinstance(node, ast.Call):
             return
         function = self.known_call(node)
@@ -198,7 +199,7 @@ class Several(Awaits):
 
     def _refuse_spread(self, node: ast.Call) -> None:
         if any(isinstance(arg, ast.Starred) for arg in node.args) or any(k.arg is None for k in node.keywords):
-            self.source.refuse(node, "a call with * or ** among several at once", "Write its arguments one by one.")
+            self.source.refuse(node, "a call with * or ** that is not awaited at once", "Write its arguments one by one.")
 
     def _prepare_each(self, node: ast.Starred, calls: ast.ListComp) -> Branch:
         """``*[charge(o) for o in orders]``: the arguments of all calls first, then a branch for each."""
