@@ -239,6 +239,66 @@ class Flow(Workflow):
     async def run(self):
         return Config().level + 1, Both(Config(level=1)).config.level == 1, [3][Config().level - 1]
 """,
+    "attributes of classes of exceptions": """
+class ShopError(Exception):
+    code = 400
+    kind = Colour.RED
+    level = Rank.LOW
+    note = None
+
+class PayError(ShopError):
+    code = 402
+    def __init__(self, note=None):
+        super().__init__(1)
+        if note is not None:
+            self.note = note
+
+@action
+async def pay(i):
+    if i == 4:
+        raise ValueError("v")
+    raise ShopError() if i == 0 else PayError() if i == 1 else PayError([i])
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        got = []
+        for i in range(5):
+            try:
+                await pay(i)
+            except (ShopError, ValueError) as e:
+                try:
+                    got.append([e.code, e.code + 1, f"{e.kind}", e.kind is Colour.RED, e.level - 1, e.note, [e.note for _ in range(2)]])
+                    if i == 3:
+                        e.note.append("more")
+                        e.code = 5
+                        got.append((e.note, e.code))
+                except AttributeError as error:
+                    got.append(str(error))
+        return got
+""",
+    "subclasses of models have fields of their own": """
+import pydantic
+
+class Model(pydantic.BaseModel):
+    x: int
+
+class Below(Model):
+    z: int = 2
+
+class Loose(pydantic.BaseModel):
+    class Config:
+        extra = "allow"
+
+@action
+async def give() -> Model:
+    return Below(x=1)
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        return (await give()).z, Loose(k=3).k
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

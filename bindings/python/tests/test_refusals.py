@@ -187,6 +187,10 @@ REFUSED = [
     ("return «Hidden(1)».x", "code of the class Hidden says what the attributes", "use it in actions only"),
     ("return [«Placed(1)»]", "code of the class Placed says what the attributes", "descriptors of its fields"),
     ("try:\n    await echo(1)\nexcept «HiddenError»:\n    pass", "code of the class HiddenError says", "its __getattribute__"),
+    ("return «Model(x=1).z»", "Model has no field z", "Its fields are x, y."),
+    ("m = Model(x=1)\n«m.z» = 3", "Model has no field z", "Its fields are x, y."),
+    ("try:\n    await echo(1)\nexcept Told as e:\n    return «e.table»", "table of the class Told is a dict", "that __init__ sets"),
+    ("try:\n    await echo(1)\nexcept (OSError, Told) as e:\n    return «e.text»", "text of the class Told is a property", "that __init__ sets"),
     ("x = «...»", "no value", "None"),
     ("x = «(3).__doc__»", "__doc__", "in an action"),
     ("del «self.seen»\nself.seen = 1", "deleted", "None"),
@@ -207,6 +211,7 @@ import decimal
 import enum
 import logging
 import json
+import pydantic
 import random
 import time
 import uuid
@@ -257,6 +262,16 @@ class Place:
 @dataclass
 class Placed:
     x: int = Place()
+
+class Model(pydantic.BaseModel):
+    x: int
+    y: int = 0
+
+class Told(Exception):
+    table = {}
+    @property
+    def text(self):
+        return "t"
 
 class HiddenError(Exception):
     def __getattribute__(self, name):

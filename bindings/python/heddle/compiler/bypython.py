@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional
 from .. import operators, recorded
 from ..actions import Action
 from .builtin import FUNCTIONS
-from .classes import class_kind, field_names
-from .inference import NONE, PLAIN, Of, OneOf, Types, element, hints, is_standard, members
+from .classes import class_kind, field_names, lacks
+from .inference import NONE, PLAIN, Of, OneOf, Types, element, hints, is_standard, members, type_of
 from .names import Scope
-from .operations import BINARY, COMPARE, GIVES, METHODS, UNARY, PythonOp, method_operands
+from .operations import BINARY, COMPARE, GIVES, METHODS, OF_CLASS, UNARY, PythonOp, method_operands
 from .source import Definition
 from .tree import walk
 
@@ -491,17 +491,34 @@ class _Rewriter(ast.NodeTransformer):
         if self.types.is_self(node.value):
             return node
         found = self.types.of(node.value)
+        models = [member for member in members(found) if member is not NONE]
+        if models and all(isinstance(cls, type) and lacks(cls, node.attr) for cls in models):
+            self.source.refuse(node, f"{models[0].__name__} has no field {node.attr}", f"Its fields are {', '.join(field_names(models[0])) or 'none'}.")
         if not isinstance(node.ctx, ast.Load):
             self._check_set(node, found)
             return node
         cls = next((_class(m) for m in members(found) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
         if cls is not None and _is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
             return self._op("attribute", [node.value, ast.Constant(node.attr)], node, type_)
+        for owner in self.types.caught(node.value):
+            if issubclass(owner, BaseException) and hasattr(owner, node.attr) and not hasattr(BaseException, node.attr) and \
+                    owner.__module__ != "builtins":
+                return self._of_class(node, owner)
         for owner in members(found):
             if isinstance(owner, type) and class_kind(owner) == "record" and node.attr not in field_names(owner) and \
                     hasattr(owner, node.attr) and not node.attr.startswith("__"):
                 self._refuse_attribute(node, node.attr, owner)
         return node
+
+    def _of_class(self, node: ast.Attribute, cls: Any) -> ast.expr:
+        """``e.code`` of an exception whose class has the attribute, too: the object's own comes first."""
+        known = inspect.getattr_static(cls, node.attr, None)
+        if not isinstance(known, _CONSTANTS):
+            what = "a property" if isinstance(known, property) else f"a {type(known).__name__}"
+            self.source.refuse(node, f"{node.attr} of the class {cls.__name__} is {what}", "Make it a constant of the class, as a text, a number "
+                               "or a tuple, or an attribute that __init__ sets.")
+        self.types.scope.classes.declare(type(known))
+        return self._op(OF_CLASS, [node.value, ast.Constant(node.attr)], node, type_of(known))
 
     def _check_set(self, node: ast.Attribute, found: Any) -> None:
         """Refuses to assign an attribute if code of the class says what that does, whichever class it is of."""

@@ -15,10 +15,10 @@ from ..operators import hides_fields
 from . import construct
 from .classes import runs_code
 from .expressions import Expressions
-from .graph import Form, Graph
+from .graph import Form, Graph, Handler
 from .inference import is_standard
 from .names import Scope
-from .operations import METHODS, PythonOp, action_for
+from .operations import METHODS, OF_CLASS, PythonOp, action_for
 
 if TYPE_CHECKING:
     from .program import Program
@@ -202,9 +202,29 @@ class Calls(Expressions):
 
     def python_op(self, node: PythonOp) -> Form:
         result = ["name", self.temp()]
+        if node.operation == OF_CLASS:
+            self._attribute_of_class(node, result)
+            return result
         operands = self._method_operands(node) if node.operation in METHODS else self.sequence(node.operands)
         self.action_node(node, action_for(node.operation), [["operands", ["list", *operands]]], Options())(result)
         return result
+
+    def _attribute_of_class(self, node: PythonOp, result: Form) -> None:
+        """The engine has the attributes of the object. If it says Unsupported, a step asks the class."""
+        graph, outer = self.graph, self.graph.handler
+        owner, name = self.sequence(node.operands)
+        guard, unknown = Handler(outer), f"{result[1]}%"
+        graph.flush()
+        graph.handler = guard
+        graph.do(["assign", ["attr", owner, name], result], node)
+        graph.flush()
+        graph.handler = outer
+        over = graph.take()
+        found = graph.handle(guard, node, "of-class", [{"classes": ["Unsupported"], "as": unknown}])
+        graph.behind(found, "GUARD", 0)
+        graph.do(["del", ["name", unknown]], node)
+        self.action_node(node, action_for(OF_CLASS), [["operands", ["list", owner, name]]], Options())(result)
+        graph.give(over)
 
     def _method_operands(self, node: PythonOp) -> list[Form]:
         """CPython looks a method up before it evaluates the arguments. Some classes are known to have it; for other classes

@@ -73,6 +73,16 @@ def field_names(cls: type) -> list[str]:
     return []
 
 
+def lacks(cls: Any, name: str) -> bool:
+    """Whether no object of a model's class, or of one below it, can have the attribute."""
+    config = getattr(cls, "model_config", None) or getattr(cls, "__config__", None)
+    extra = config.get("extra") if isinstance(config, dict) else getattr(config, "extra", None)
+    code = next((c for c in cls.__mro__ if "__getattr__" in c.__dict__), object)
+    return is_model(cls) and not hasattr(cls, name) and name not in field_names(cls) and not name.startswith("_") and \
+        extra != "allow" and code.__module__.partition(".")[0] in ("builtins", "pydantic") and \
+        all(lacks(below, name) for below in cls.__subclasses__())
+
+
 def _has_more(cls: type, fields: list[str]) -> bool:
     """Whether its objects have attributes that are not data: methods, properties, constants of the class. A metaclass may
     add some."""

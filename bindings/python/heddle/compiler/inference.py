@@ -268,6 +268,7 @@ class Types:
         self.declared = self._parameters(definition)
         self.variables: dict[str, Any] = {name: self.declared.get(name) for name in scope.params}
         self._given: dict[str, list[Callable[[], Any]]] = {name: [] for name in scope.bound}
+        self._caught: dict[str, list[Optional[ast.expr]]] = {}
         for node in definition.body:
             self._bindings(node)
         self._settle()
@@ -341,11 +342,23 @@ class Types:
     def _names(self, node: ast.AST) -> None:
         """Names that get something that is not known."""
         name = node.name if isinstance(node, ast.ExceptHandler) else None
+        if isinstance(node, ast.ExceptHandler) and name is not None:
+            self._caught.setdefault(name, []).append(node.type)
         targets: list[Any] = [target.id for target in ast.walk(node.optional_vars) if isinstance(target, ast.Name)] \
             if isinstance(node, ast.withitem) and node.optional_vars else [name]
         for found in targets:
             if found in self._given:
                 self._given[found].append(lambda: None)
+
+    def caught(self, node: ast.expr) -> list[type]:
+        """The classes of exceptions that `except` clauses have given the name, if nothing else gives it a value."""
+        name = node.id if isinstance(node, ast.Name) and not any(node.id in names for names in self.over) else ""
+        clauses = self._caught.get(name, [])
+        if len(clauses) != len(self._given.get(name, [])):
+            return []
+        parts = [part for clause in clauses for part in (clause.elts if isinstance(clause, ast.Tuple) else [clause])]
+        known = [self.scope.peek(part) if part is not None else None for part in parts]
+        return [found.value for found in known if found is not None and isinstance(found.value, type)]
 
     # ---- cases
 

@@ -63,7 +63,7 @@ DOES: dict[str, Callable[..., Any]] = {
     "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
     "neg": operator.neg, "pos": operator.pos, "inv": operator.invert, "not": operator.not_, "==": operator.eq,
     "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text, "order": _order, "item": operator.getitem,
+    "in": lambda a, b: a in b, "not in": lambda a, b: a not in b, "attribute": getattr, "text": _text, "order": _order, "item": operator.getitem, "attribute of the class": getattr,
     "unpack": lambda value: [*value], "elements": _elements, "backwards": lambda value: [*reversed(value)], "index": _index,
     "slice": lambda value, begin, end, step: value[begin:end:step],
     "method": _call, "method with names": _call_named, **{name: function for function, name in FUNCTIONS.items()}}
@@ -73,6 +73,8 @@ GIVES: dict[str, type] = {
     **{name: bool for name in ("==", "!=", "<", "<=", ">", ">=", "in", "not in", "not", "bool", "any", "all", "isinstance", "callable")}}
 """Operations that give a text, a number or a truth, whatever their operands are."""
 METHODS = ("method", "method with names")
+OF_CLASS = "attribute of the class"
+"""Of an exception: where the object has no such attribute."""
 _CHANGES = (list, dict, set, bytearray)
 _actions: dict[str, Action[..., Any]] = {}
 
@@ -145,7 +147,7 @@ def action_for(operation: str) -> Action[..., Any]:
 
         def run(operands: list[Any]) -> Any:
             made = does(*operands)
-            if operation not in GIVES and (_is_record(made) or _shares(made)):
+            if operation not in GIVES and (_is_record(made) or _shares(made) or operation == OF_CLASS and isinstance(made, _CHANGES)):
                 raise Unsupported(f"{operation} gives objects that can change, and an annotation says that it does not")
             return made
         run.__name__ = run.__qualname__ = f"python {operation}"
