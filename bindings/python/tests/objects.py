@@ -225,7 +225,8 @@ ONE = ("bool({a})", "not {a}", "1 if {a} else 2", "str({a})", "repr({a})", "f'{{
        "isinstance({a}, Base)", "isinstance({a}, Other)", "isinstance({a}, enum.Enum)", "isinstance({a}, tuple)", "isinstance({a}, dict)",
        "type({a}).__name__", "[{a}]", "({a}, 1)", "str([{a}])", "{a} is None", "any([{a}])", "max([{a}])", "sum([{a}])", "{a}[0]", "{a}[0:1]",
        "[10, 20, 30][{a}]", "[10, 20, 30][:{a}]", "'ab'.join([{a}])", "'abc'.startswith({a})", "{a}.upper()", "{a}.isoformat()",
-       "{a}.total_seconds()", "tuple({a})", "dict([{a}])", "range(3).index({a})", "{a} in range(5)", "{a} in 'abc'", "list(Rank)", "len(Kind)",
+       "{a}.total_seconds()", "tuple({a})", "dict([{a}])", "range(3).index({a})", "{a} in range(5)", "{a} in 'abc'", "list(Rank)", "len(Kind)", "dict.fromkeys(Told)", "'-'.join(Word)",
+       "'%s' % {a}", "sorted([{a}, 1], key=lambda v: 1)", "min({a}, 2, key=lambda v: v is 2)",
        "[r.name for r in Perm]", "{a}()", "bytes({a})", "enumerate({a}) is None", "set([{a}]) == {{{a}}}", "[*{a}]", "{{**{a}}}", "(lambda v: v)({a})",
        "sorted([1], key=lambda v: {a})", "list(map(str, [{a}]))", "list(filter(None, [{a}]))", "all(v for v in [{a}])")
 TWO = ("{a} == {b}", "{a} != {b}", "{a} < {b}", "{a} >= {b}", "{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} // {b}", "{a} % {b}",
@@ -326,7 +327,8 @@ OVER = ("[{e} for a in [a, b]]", "[{e} for a, b in [(a, b), (b, a)]]", "[{e} for
         "[{hold}(a, [])].count({hold}(b, []))", "[({hold}(a, []), 1)].index(({hold}(b, []), 1))", "[(a, 1), (b, 2)].index((b, 2))", "[a, 1].index(1)",
         "'{{x}}|{{x!r:>9}}'.format(x=a)", "'{{a}}'.format_map({{'a': a}})", "'{{a}}'.format(**{{'a': a}})", "{{(a, 1): 2}}", "{{(1, (b,))}}",
         "min({hold}(a, []), {hold}(b, []), key=lambda h: h.one)", "min({{'k': a}}.values(), key=lambda v: {e})",
-        "list(map({cls}, [1, 2]))", "sorted([2, 1], key={cls})", "a")
+        "max([a, b], default=None)", "min([], default=a)", "sum([a], start=b)", "sorted([a, b], key=lambda v: 1)", "max(a, b, key=lambda v: 1)",
+        "[a, b].sort(key=lambda v: 1)", "list(map({cls}, [1, 2]))", "sorted([2, 1], key={cls})", "a")
 
 
 ACTIONS = _ACTIONS + HOLDERS

@@ -299,6 +299,85 @@ class Flow(Workflow):
     async def run(self):
         return (await give()).z, Loose(k=3).k
 """,
+    "members of an enum where elements are taken": """
+class Told(enum.Enum):
+    X = 1
+    Y = 2
+    def __str__(self):
+        return "told"
+    def __bool__(self):
+        return False
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        a, *b = Told
+        found, numbers = {}, {5}
+        found.update(dict.fromkeys(Told, 1))
+        numbers.update(Rank)
+        xs = []
+        xs.extend(Told)
+        xs += Rank
+        texts = [f"{t}" for t in Told], "%s" % a, "%s-%d" % (a, 1), any(Told), {t: str(t) for t in Told}, "".join(Closed)
+        low, high = Rank
+        return a, b, found, xs, texts, numbers, {5}.union(Rank), low + high, Told is Told, [Told] == [Colour], type(a) == Told
+""",
+    "only keys are compared": """
+import pydantic
+from datetime import date
+from decimal import Decimal
+
+class Item(pydantic.BaseModel):
+    x: int
+
+@dataclass
+class Less:
+    x: int
+    def __lt__(self, other):
+        return self.x > other.x
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        items, less = [Item(x=2), Item(x=1)], [Less(1), Less(2)]
+        most = max(items, key=lambda i: i.x, default=None)
+        most.x = 10
+        least = min(Item(x=1), Item(x=0), key=lambda i: i.x)
+        by_key = sorted({"k": items[0]}.values(), key=lambda i: i.x), sorted((i for i in items), key=lambda i: i.x, reverse=True)
+        less.sort(key=lambda i: i.x, reverse=True)
+        return items, most, least, by_key, less, sorted(less, key=lambda i: i.x), sorted(less, key=lambda i: (1, i)), max(less, key=len) if not less else 0
+""",
+    "least and greatest of what may be empty": """
+from datetime import date
+from decimal import Decimal
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        xs = [Decimal(1), Decimal(3)]
+        some = max(xs, default=None), min((x * 2 for x in xs), default=0), max([x for x in xs if x > 5], default="none"), sum(xs, start=Decimal(1))
+        return some, sorted([date(2026, 1, 2), date(2026, 1, 1)], key=None), max([], default=None)
+""",
+    "a variable keeps its class when an operation fails": """
+from datetime import timedelta
+from decimal import Decimal
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        got, x, y = [], Decimal(7), timedelta(1)
+        for i in range(3):
+            try:
+                if i == 0:
+                    x = x / 0
+                elif i == 1:
+                    x //= 0
+                else:
+                    y = y % 0
+            except (ArithmeticError, TypeError) as e:
+                got.append((type(e).__name__, x + 1, y * 2))
+        return got
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

@@ -619,6 +619,13 @@ def test_a_class_that_turns_out_to_be_given_as_a_function(body: str) -> None:
         asyncio.run(names["Flow"]().run())
 
 
+def test_a_copy_of_an_object_that_is_equal_to_itself_only_is_not_looked_for() -> None:
+    names = twin.module_of(TOP + "@dataclass(eq=False)\nclass Single:\n    x: int\n\n" + twin.flow(
+        "a = Single(1)\nif LIMIT:\n    return [datetime.date(2026, 1, 1), a].index(a)"), heddle)
+    with pytest.raises(heddle.Unsupported, match="'date'"):
+        asyncio.run(names["Flow"]().run())
+
+
 def test_objects_with_attributes_that_code_makes_do_not_cross() -> None:
     names = twin.module_of(TOP + twin.flow("return await hidden()", "", "") + "@action\nasync def hidden():\n    return Placed(3)\n", heddle)
     with pytest.raises(TypeError, match="Placed cannot cross into a workflow"):

@@ -45,6 +45,9 @@ _AT_ONCE = ("list", "tuple", "sorted", "join")
 """What takes all of a generator before it does anything: a list is the same to it."""
 _TAKES = (*_OF_MANY, "any", "all", "in", "not in", "list", "tuple", "set", *METHODS)
 """Operations to which an iterable is the same as a list of its elements."""
+_ITERATE = ("join", "fromkeys", "extend", "update", "union", "intersection", "difference", "symmetric_difference", "issubset",
+            "issuperset", "isdisjoint", "difference_update", "intersection_update", "symmetric_difference_update")
+"""Methods that go through the elements of their arguments."""
 _BY_KEY = ("get", "pop", "setdefault", "add", "discard")
 
 
@@ -294,9 +297,17 @@ class _Rewriter(ast.NodeTransformer):
         node.iter = self._many(node.iter)
         return node
 
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        self.generic_visit(node)
+        if all(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+            node.value = self._members(node.value)
+        return node
+
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         found = self.types.of(node.target)
         self.generic_visit(node)
+        if isinstance(found, Of) and found.origin is list and isinstance(node.op, ast.Add):
+            node.value = self._members(node.value)
         cls = _decides(found, "own_operators") or self._kind(node.value)
         if cls is None or isinstance(found, Of) and found.origin is list:
             return node
@@ -361,7 +372,8 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if type(node.op) not in BINARY:
             return node
-        shows = isinstance(node.op, ast.Mod) and self.types.of(node.left) is str and _within(self.types.of(node.right), "own_text")
+        right = self.types.of(node.right)
+        shows = isinstance(node.op, ast.Mod) and self.types.of(node.left) is str and (_decides(right, "own_text") or _within(right, "own_text"))
         if self._kind(node.left, node.right) is None and not shows:
             return node
         own = self._own(node.left, node.right)
@@ -540,10 +552,22 @@ class _Rewriter(ast.NodeTransformer):
         found = self.types.of(node)
         if len(node.args) == 1:
             self._only_arguments.add(node.args[0])
+        if isinstance(function, ast.Attribute) and function.attr in _ITERATE:
+            node.args = [self._members(arg) for arg in node.args]
         if isinstance(function, ast.Attribute) and self.types.scope.peek(function) is None:
             return self._method(node, function, found)
         known = self.types.scope.peek(function)
         name = FUNCTIONS.get(known.value) if known is not None and isinstance(known.value, typing.Hashable) else None
+        node.keywords = [k for k in node.keywords if not (name in _OF_MANY and k.arg == "key" and _is_none(k.value))]
+        if name == "sum" and len(node.args) == 1 and [k.arg for k in node.keywords] == ["start"]:
+            node.args, node.keywords = [*node.args, node.keywords[0].value], []
+        if name in ("min", "max") and len(node.args) == 1 and [k.arg for k in node.keywords] == ["default"]:
+            given = self._or_default(node, name, found)
+            if given is not None:
+                return given
+        if name in ("min", "max") and len(node.args) > 1 and [k.arg for k in node.keywords] == ["key"] and not any(
+                isinstance(arg, ast.Starred) for arg in node.args):
+            node.args = [ast.copy_location(ast.Tuple(node.args, ast.Load()), node)]
         if name in ("sorted", "min", "max") and len(node.args) == 1:
             made = self._by_key(node, name, found)
             if made is not None:
@@ -592,6 +616,9 @@ class _Rewriter(ast.NodeTransformer):
                                    "Give its text: .value behind it.")
 
     def _function(self, node: ast.Call, name: str, found: Any) -> ast.expr:
+        if name in _OF_MANY and any(keyword.arg == "key" for keyword in node.keywords):  # the keys are compared, and nothing else
+            node.args = [self._many(arg) for arg in node.args]
+            return node
         says = "own_text" if name in _TEXTS else "own_truth" if name in ("bool", "any", "all") else "own_operators" if \
             name in _OF_MANY or name in _MAKES else "own_calls"
         cls = self._kind(*node.args, says=says, any_of=name in GIVES)
@@ -665,22 +692,35 @@ class _Rewriter(ast.NodeTransformer):
                                f"Write sorted(...{', key=...' if by else ''}{', reverse=True' if name == 'max' else ''})[0].")
         return self._sorted(node, copied, by.get("reverse"), each)
 
+    def _or_default(self, node: ast.Call, name: str, found: Any) -> Optional[ast.expr]:
+        """``max(xs, default=d)`` as ``[max(all) if all else d for all in [[*xs]]][0]``. None: the engine does it."""
+        default, each = node.keywords[0].value, element(self.types.of(node.args[0]))
+        if _orders(each) is None or not _is_fixed(each) or not isinstance(default, ast.Constant):
+            return None
+        elements = self._listed(node.args[0], node)
+        self.types.over.append({"all%": Of(list, (each,))})
+        made = self._op(name, [ast.copy_location(ast.Name("all%", ast.Load()), node)], node, found)
+        self.types.over.pop()
+        either = ast.copy_location(ast.IfExp(ast.copy_location(ast.Name("all%", ast.Load()), node), made, default), node)
+        return ast.copy_location(ast.Subscript(_comprehension_of(node, either, ("all%", elements)), ast.Constant(0), ast.Load()), node)
+
+    def _listed(self, xs: ast.expr, at: ast.expr) -> ast.expr:
+        """``[[*xs]]``"""
+        taken = _as_list(self.visit(xs))
+        made = ast.copy_location(ast.List([ast.copy_location(ast.Starred(taken, ast.Load()), at)], ast.Load()), at)
+        return ast.copy_location(ast.List([made], ast.Load()), at)
+
     def _sorted(self, node: ast.Call, key: Optional[ast.Lambda], reverse: Optional[ast.expr], each: Any) -> ast.expr:
         """``[all[i] for all in [[*xs]] for i in <order of keys>]``"""
         def name(text: str, context: ast.expr_context) -> ast.expr:
             return ast.copy_location(ast.Name(text, context), node)
-
-        def comprehension(elt: ast.expr, *clauses: tuple[str, ast.expr]) -> ast.ListComp:
-            made = ast.ListComp(elt, [ast.comprehension(name(target, ast.Store()), over, [], 0) for target, over in clauses])
-            return ast.copy_location(made, node)
-        taken = _as_list(self.visit(node.args[0]))
+        elements = self._listed(node.args[0], node)
         self.types.over.append({"all%": Of(list, (each,)), "at%": int})
-        listed = ast.copy_location(ast.List([ast.copy_location(ast.Starred(taken, ast.Load()), node)], ast.Load()), node)
-        keys = name("all%", ast.Load()) if key is None else comprehension(key.body, (key.args.args[0].arg, name("all%", ast.Load())))
+        keys = name("all%", ast.Load()) if key is None else _comprehension_of(node, key.body, (key.args.args[0].arg, name("all%", ast.Load())))
         order = self._op("order", [keys, *([self.visit(reverse)] if reverse is not None else [])], node, Of(list, (int,)))
         elt = ast.copy_location(ast.Subscript(name("all%", ast.Load()), name("at%", ast.Load()), ast.Load()), node)
         self.types.over.pop()
-        return comprehension(elt, ("all%", ast.copy_location(ast.List([listed], ast.Load()), node)), ("at%", order))
+        return _comprehension_of(node, elt, ("all%", elements), ("at%", order))
 
     def _members(self, node: ast.expr) -> ast.expr:
         listed = self._is_enum_class(node)
@@ -715,7 +755,8 @@ class _Rewriter(ast.NodeTransformer):
         ValueError shows; None: there is none."""
         many = isinstance(owner, Of) and owner.origin in (list, tuple)
         kinds = [self.types.of(node), *([element(owner)] if many else [])]
-        direct = next((cls for cls in (_decides(kind, "own_equal") for kind in kinds) if cls is not None), None)
+        by_id = any(map(_is_by_id, members(kinds[0])))  # a copy of it is equal to nothing
+        direct = None if by_id else next((cls for cls in (_decides(kind, "own_equal") for kind in kinds) if cls is not None), None)
         says = ("own_equal", "own_text") if method == "index" else ("own_equal",)
         inside = (_within(kind, what) for kind in kinds for what in says if not _has_only_one(kind))
         return direct if direct is not None or not many else next((cls for cls in inside if cls is not None), None)
@@ -743,7 +784,8 @@ class _Rewriter(ast.NodeTransformer):
             return self._op("method", operands, node, found)
         by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and _orders(
             self._of_lambda(k.value, element(owner))) for k in node.keywords)
-        if name == "sort" and (each is not None or by_key):
+        has_key = any(keyword.arg == "key" and not _is_none(keyword.value) for keyword in node.keywords)
+        if name == "sort" and (each is not None and not has_key or by_key):
             self.source.refuse(node, "sort() by objects with code of their own", "Write `xs[:] = sorted(xs, ...)`.")
         compares = name in ("index", "count", "remove") and node.args and not node.keywords
         compared = self._compared(node.args[0], owner, name) if compares else None
@@ -755,6 +797,15 @@ class _Rewriter(ast.NodeTransformer):
         if node.args and name in _BY_KEY and not (isinstance(owner, Of) and owner.origin in (list, tuple)):
             self._refuse_key(node.args[0], "as a key or in a set")
         return node
+
+
+def _comprehension_of(at: ast.expr, elt: ast.expr, *clauses: tuple[str, ast.expr]) -> ast.expr:
+    made = [ast.comprehension(ast.copy_location(ast.Name(target, ast.Store()), at), over, [], 0) for target, over in clauses]
+    return ast.copy_location(ast.ListComp(elt, made), at)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _as_list(node: ast.expr) -> ast.expr:

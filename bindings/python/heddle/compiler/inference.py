@@ -242,6 +242,8 @@ def bind(target: ast.expr, found: Any) -> Iterator[tuple[str, Any]]:
 def type_of(value: Any) -> Any:
     """Of an object that is there; None: of one that is not known."""
     cls: Any = type(value)
+    if isinstance(value, enum.EnumMeta):
+        return Of(type, (value,))  # a loop over it gives its members
     if cls in (list, set, tuple) or cls is frozenset:
         parts = [type_of(part) for part in value]
         return _of(tuple, *parts) if cls is tuple else _of(cls, join(parts))
@@ -733,19 +735,24 @@ class Types:
         if operation == "+" and all(isinstance(t, Of) for t in types):
             return _sum(*types) if types[0].origin in (list, tuple) else None
         samples = [[self._sample(operand, t) for t in members(of)] for operand, of in zip(operands, types)]
+        if operation in ("/", "//", "%", "divmod"):
+            samples[-1] = [1 if sample == 0 else sample for sample in samples[-1]]
         return self._tried(operation, samples)
 
     def _tried(self, operation: str, samples: list[list[Any]]) -> Any:
         made: list[Any] = []
+        gives = UNSET  # never a value
         for operands in itertools.islice(itertools.product(*samples), TRIED):
             if UNSET in map(_marked, operands) or operation not in DOES or operation == "**" and not any(
                     is_standard(type(operand)) for operand in operands):
                 return None
             try:
                 made.append(type_of(DOES[operation](*operands)))
-            except Exception:  # CPython will say so
+            except (TypeError, AttributeError):  # CPython will say so, whatever the values are
                 continue
-        return join(made) if made else None
+            except Exception:
+                gives = None
+        return join(made) if made else gives
 
     def _sample(self, node: Optional[ast.expr], found: Any) -> Any:
         """UNSET: there is none."""
