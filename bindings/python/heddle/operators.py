@@ -98,6 +98,15 @@ def sets_by_code(cls: type) -> bool:
     return any(is_python(cls, name) and not _is_generated(_found(cls, name)) for name in ("__setattr__", "__delattr__"))
 
 
+def only_orders(cls: type) -> bool:
+    """Whether all operators of the class are those that @dataclass(order=True) writes: as keys its objects are what they are
+    without these."""
+    found = [name for name in OPERATORS if not _is(cls, name)]
+    frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+    return frozen and all(_generated_here(cls, name) for name in found) and \
+        not any(own(cls, "record").get(flag) for flag in ("own_equal", "own_truth"))
+
+
 def _dataclass(cls: Any) -> Flags:
     fields = getattr(cls, "__dataclass_fields__").values()
     frozen = bool(getattr(cls, "__dataclass_params__").frozen)

@@ -378,6 +378,41 @@ class Flow(Workflow):
                 got.append((type(e).__name__, x + 1, y * 2))
         return got
 """,
+    "dates that are made of texts": """
+import datetime as dt
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        got = [date.fromisoformat("2026-01-01") + timedelta(1), datetime.strptime(await echo("2026 5"), "%Y %m").month,
+               dt.datetime.combine(date(2026, 1, 1), dt.time(3)), datetime.fromisoformat("2026-01-02T03:04:05+00:00").hour,
+               [date.fromordinal(n) for n in range(1, 3)], Decimal.from_float(0.5) * 2, Fraction.from_float(0.5), date.fromisocalendar(2026, week=1, day=1)]
+        for text in "2026-13-01", "x", 5:
+            try:
+                got.append(date.fromisoformat(text))
+            except (ValueError, TypeError) as e:
+                got.append(str(e))
+        match got[0]:
+            case date() as day if day.year == 2026:
+                got.append("2026")
+        return got
+""",
+    "order that @dataclass writes": """
+@dataclass(order=True, frozen=True)
+class Version:
+    major: int
+    minor: int = 0
+
+@workflow
+class Flow(Workflow):
+    async def run(self):
+        a, d = Version(1), {Version(1): 3, Version(2): 4}
+        most = sorted([Version(3), a], reverse=True)[0]
+        return d[a], Version(2) in d, {a, Version(1), most}, (a, 2) in {(Version(1), 2)}, d.get(most), a < most, sorted([most, a])
+""",
     "a class of underscores mangles nothing": """
 @workflow
 class __(Workflow):

@@ -187,6 +187,12 @@ REFUSED = [
     ("return «Hidden(1)».x", "code of the class Hidden says what the attributes", "use it in actions only"),
     ("return [«Placed(1)»]", "code of the class Placed says what the attributes", "descriptors of its fields"),
     ("try:\n    await echo(1)\nexcept «HiddenError»:\n    pass", "code of the class HiddenError says", "its __getattribute__"),
+    ("match datetime.date(2026, 1, 1):\n    case datetime.date(year=«2026»):\n        pass", "a case looks at year of a date", "as x if x.year == ..."),
+    ("try:\n    await echo(1)\nexcept ValueError as e:\n    «e.__cause__» = KeyError('k')\n    raise", "e.__cause__ is assigned", "raise ... from"),
+    ("x = «max(Least(1), Least(2))»", "which code of that class compares", "sorted([...], reverse=True)[0]"),
+    ("x = «min([Least(1), Least(2)])»", "which code of that class compares", "sorted([...])[0]"),
+    ("x = {«Least(1)»: 1}", "a Least as a key", "str(...)"),
+    ("x = «datetime.date.fromisoformat(*['2026-01-01'])»", "fromisoformat() of a date is called with *", "one by one"),
     ("return «Model(x=1).z»", "Model has no field z", "Its fields are x, y."),
     ("m = Model(x=1)\n«m.z» = 3", "Model has no field z", "Its fields are x, y."),
     ("try:\n    await echo(1)\nexcept Told as e:\n    return «e.table»", "table of the class Told is a dict", "that __init__ sets"),
@@ -267,6 +273,10 @@ class Model(pydantic.BaseModel):
     x: int
     y: int = 0
 
+@dataclass(order=True)
+class Least:
+    x: int
+
 class Told(Exception):
     table = {}
     @property
@@ -316,6 +326,19 @@ def test_a_refusal_reads_well() -> None:
                           "    y = x + ordinary(x)\n"
                           "            ^^^^^^^^^^^\n"
                           "Make it an action: put @action before its definition, and await the call.")
+
+
+@pytest.mark.parametrize(("params", "rest", "shown", "advice"), [
+    ("x: decimal.Decimal = decimal.Decimal(3)", "", "decimal.Decimal(3)", "`x: Optional[Decimal] = None`, and in run `if x is None: x = decimal.Decimal(3)`"),
+    ("n, *, x=Point(1)", "", "Point(1)", "`x: Optional[Point] = None`, and in run `if x is None: x = Point(1)`"),
+    ("x=TABLE", "", "TABLE", "make the object in run"),
+    ("", "def given(self, a, x=datetime.timedelta(1)):\n    return x", "datetime.timedelta(1)", "and in given `if x is None: x = datetime.timedelta(1)`"),
+    ("", "def given(self, a, x={}):\n    return x", "{}", "make the object in given"),
+])
+def test_the_default_of_an_input_is_refused_where_it_stands(params: str, rest: str, shown: str, advice: str) -> None:
+    error = refusal("return self.given(1)" if rest else "return 1", rest or REST, params)
+    assert error.reason.startswith("the default of x is a ") and advice in error.advice, error
+    assert error.text is not None and error.text[(error.offset or 0) - 1:].startswith(shown), error
 
 
 def test_a_refusal_shows_nothing_of_the_compiler() -> None:

@@ -297,9 +297,8 @@ class Awaits(Calls):
             return ["tuple"]
         if parameter.kind is parameter.VAR_KEYWORD:
             return ["dict"]
-        if isinstance(parameter.default, (list, dict, set)):
-            self.source.refuse(node, f"the default of {parameter.name} is a {type(parameter.default).__name__}, which all calls share",
-                               "Use None as the default, and make the object inside of the method.")
+        if parameter.default is not parameter.empty:
+            self.program.scope_of(method).default(parameter)  # refuses what is no constant, where it stands
         return self.scope.constant(parameter.default, node)
 
     # ---- children

@@ -48,6 +48,8 @@ _TAKES = (*_OF_MANY, "any", "all", "in", "not in", "list", "tuple", "set", *METH
 _ITERATE = ("join", "fromkeys", "extend", "update", "union", "intersection", "difference", "symmetric_difference", "issubset",
             "issuperset", "isdisjoint", "difference_update", "intersection_update", "symmetric_difference_update")
 """Methods that go through the elements of their arguments."""
+_PARSE = ("fromisoformat", "strptime", "combine", "fromordinal", "fromisocalendar", "from_float", "from_decimal")
+"""Methods of classes of the standard library that only compute."""
 _BY_KEY = ("get", "pop", "setdefault", "add", "discard")
 
 
@@ -221,9 +223,9 @@ class _Rewriter(ast.NodeTransformer):
     def _refuse_key(self, node: ast.expr, where: str) -> None:
         """The engine compares keys, and cannot ask the class."""
         found = self.types.of(node)
-        inside = (_class(member) for part in _held(found) for member in members(part)
-                  if _says(member, "own_operators") and not _is_fixed(member))
-        cls = _decides(found, "own_equal") or self._own(node) or _within(found, "own_equal") or next(inside, None)
+        inside = (_class(member) for part in (found, *_held(found)) for member in members(part)
+                  if _says(member, "own_operators") and not _is_fixed(member) and not operators.only_orders(_class(member)))
+        cls = _decides(found, "own_equal") or _within(found, "own_equal") or next(inside, None)
         if cls is not None:
             self.source.refuse(node, f"a {cls.__name__} {where}, which code of that class compares",
                                "Use a text or a number that stands for it: str(...).")
@@ -573,6 +575,8 @@ class _Rewriter(ast.NodeTransformer):
             if made is not None:
                 return made
         self.generic_visit(node)
+        if known is not None and isinstance(function, ast.Attribute) and self._makes_by_method(known.value):
+            return self._of_class_method(node, function, known.value.__self__)
         self._check_known(node, known.value if known is not None else None)
         if name == "reversed" and len(node.args) == 1:
             taken = self._many(node.args[0], "backwards")
@@ -592,6 +596,23 @@ class _Rewriter(ast.NodeTransformer):
         if any(isinstance(arg, ast.GeneratorExp) for arg in node.args):
             return self._of_generator(node, name, found)
         return self._function(node, name, found)
+
+    def _makes_by_method(self, function: Any) -> bool:
+        owner = getattr(function, "__self__", None)
+        return isinstance(owner, type) and is_standard(owner) and getattr(function, "__name__", "") in _PARSE
+
+    def _of_class_method(self, node: ast.Call, function: ast.Attribute, cls: Any) -> ast.expr:
+        """``date.fromisoformat(text)``: what it gives depends on nothing but its arguments."""
+        self._check_spread(node, function, cls)
+        operation, operands = method_operands(function, node)
+        made = self._op(operation, operands, node, cls)
+        assert isinstance(made, PythonOp)
+        made.owners = (type,)
+        return made
+
+    def _check_spread(self, node: ast.Call, function: ast.Attribute, cls: Any) -> None:
+        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(keyword.arg is None for keyword in node.keywords):
+            self.source.refuse(node, f"{function.attr}() of a {cls.__name__} is called with * or **", "Write its arguments one by one.")
 
     def _check_starred(self, node: ast.Call, name: str) -> None:
         for arg in node.args:
@@ -639,6 +660,9 @@ class _Rewriter(ast.NodeTransformer):
             return self._least(node, name, found)
         if cls is None and not many or name in _LAZY or name in _MAKES and not is_standard(cls):
             return node
+        if name in ("min", "max") and not node.keywords and (many and not _is_fixed(each) or own is not None):
+            self.source.refuse(node, f"{name}() of objects of the class {(many or own).__name__}, which code of that class compares",
+                               f"Write sorted([...]{', reverse=True' if name == 'max' else ''})[0].")
         if node.keywords or many and name in _OF_MANY and not _is_fixed(each) or \
                 says in ("own_operators", "own_calls") and name != "len" and own is not None:
             self._refuse(node, f"{name}()", cls or many)
@@ -740,8 +764,7 @@ class _Rewriter(ast.NodeTransformer):
         if cls is not None and _is_fixed(owner) and has_one:
             if cls.__module__.partition(".")[0] in _EFFECTS:
                 self._refuse(node, f"{function.attr}()", cls)
-            if any(isinstance(arg, ast.Starred) for arg in node.args) or any(keyword.arg is None for keyword in node.keywords):
-                self.source.refuse(node, f"{function.attr}() of a {cls.__name__} is called with * or **", "Write its arguments one by one.")
+            self._check_spread(node, function, cls)
             operation, operands = method_operands(function, node)
             return self._op(operation, operands, node, found)
         for member in members(owner):

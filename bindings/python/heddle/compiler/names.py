@@ -13,7 +13,7 @@ from ..actions import Action
 from ..operators import hides_fields
 from .classes import ClassTable, is_unknown
 from .graph import Form
-from .refusal import Source
+from .refusal import CompileError, Source
 from .source import Definition, Module
 from .tree import walk
 
@@ -81,6 +81,7 @@ class Scope:
         self.source = module.source
         self.function = function
         self.classes = classes
+        self.definition = definition
         self.params = list(inspect.signature(function).parameters)
         self.bound = bound_names(definition.body)
         self.locals = self.bound | set(self.params)
@@ -162,6 +163,23 @@ class Scope:
             return {"$type": self.class_of(value, node)}
         self._refuse_constant(value, node)
 
+    def default(self, parameter: inspect.Parameter) -> Form:
+        """The default of a parameter of this function, as plain data."""
+        at = default_node(self.definition, parameter.name)
+        value, shown = parameter.default, type(parameter.default).__name__
+        if isinstance(value, (list, dict, set)):
+            self.source.refuse(at, f"the default of {parameter.name} is a {shown}, which all calls share",
+                               f"Use None as the default, and make the object in {self.function.__name__}.")
+        try:
+            return self._plain(value, at)
+        except CompileError:
+            if type(value) is int or callable(value):
+                raise
+            made = ast.unparse(at) if isinstance(at, ast.expr) else f"{shown}(...)"
+            self.source.refuse(at, f"the default of {parameter.name} is a {shown}, which is no constant that a workflow can read",
+                               f"Write `{parameter.name}: Optional[{shown}] = None`, and in {self.function.__name__} "
+                               f"`if {parameter.name} is None: {parameter.name} = {made}`.")
+
     def _refuse_constant(self, value: Any, node: ast.AST) -> Any:
         shown = ast.unparse(node) if isinstance(node, ast.expr) else "this"
         if isinstance(value, (list, dict, set, bytearray)):
@@ -201,6 +219,15 @@ class Scope:
             self.source.refuse(node, f"a function of the module declares {node.id} as global and may change it",
                                "Give the value to run as an input, or read it in an action.")
         return self.constant(value, node)
+
+
+def default_node(definition: Definition, name: str) -> ast.AST:
+    """Where the default of a parameter stands."""
+    arguments = definition.args
+    places = [*arguments.posonlyargs, *arguments.args]
+    by_place = zip(places[len(places) - len(arguments.defaults):], arguments.defaults)
+    given = {arg.arg: node for arg, node in (*by_place, *zip(arguments.kwonlyargs, arguments.kw_defaults)) if node is not None}
+    return given.get(name, definition)
 
 
 def _is_whole(text: str) -> bool:

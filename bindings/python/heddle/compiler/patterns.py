@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from typing import TYPE_CHECKING, Any, Optional
 
 from .classes import field_names
@@ -127,7 +128,10 @@ class Patterns:
         pairs = [*zip(names, pattern.patterns), *zip(pattern.kwd_attrs, pattern.kwd_patterns)]
         for name, item in pairs:
             if name not in field_names(cls) and not issubclass(cls, BaseException):
-                self.source.refuse(item, f"{cls.__name__} has no field {name}", f"Its fields are {', '.join(field_names(cls))}.")
+                if inspect.getattr_static(cls, name, None) is not None:
+                    self.source.refuse(item, f"a case looks at {name} of a {cls.__name__}, which code of that class gives",
+                                       f"Write `case {ast.unparse(pattern.cls)}() as x if x.{name} == ...`.")
+                self.source.refuse(item, f"{cls.__name__} has no field {name}", f"Its fields are {', '.join(field_names(cls)) or 'none'}.")
             tests.append(self.test(item, ["attr", value, name], bound))
         return _all(tests)
 

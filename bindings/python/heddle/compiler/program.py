@@ -307,10 +307,7 @@ class Program:
         for parameter in list(inspect.signature(self.run).parameters.values())[1:]:
             entry: dict[str, Form] = {"name": parameter.name}
             if parameter.default is not parameter.empty:
-                if isinstance(parameter.default, (list, dict, set)):
-                    module.source.refuse(definition, f"the default of {parameter.name} is a {type(parameter.default).__name__}, "
-                                         "which all calls share", "Use None as the default, and make the object in run.")
-                entry["default"] = scope._plain(parameter.default, definition)
+                entry["default"] = scope.default(parameter)
             inputs.append(entry)
         return inputs
 

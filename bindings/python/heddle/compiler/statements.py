@@ -259,6 +259,8 @@ class Statements(Several):
         if self.is_self(node.value):
             self.program.check_state(node.attr, self.source, node)
             return ["attr", ["name", "self"], node.attr]
+        if node.attr == "__cause__":
+            self.source.refuse(node, f"{ast.unparse(node)} is assigned", "Write `raise ... from ...`, which gives an exception its cause.")
         known = self.scope.known(node)
         if known is not None or node.attr.startswith("__"):
             self.source.refuse(node, f"{ast.unparse(node)} is not an attribute of the workflow's own data",
