@@ -7,6 +7,7 @@ import datetime
 import functools
 import gc
 import os
+import sys
 import threading
 import time
 import warnings
@@ -345,6 +346,30 @@ def test_killed_everywhere_with_an_exception():
         raise ValueError("no")
 
     assert resume_everywhere(call(bad), 0) == 2
+
+
+class Gone(BaseException):
+    pass
+
+
+@heddle.action
+def exits(kind: str) -> None:
+    if kind == "exit":
+        sys.exit(3)
+    raise Gone(kind) if kind == "gone" else asyncio.CancelledError(kind)
+
+
+@heddle.workflow
+class Exits(heddle.Workflow):
+    async def run(self, kind: str) -> None:
+        await work(1)
+        if kind:
+            await exits(kind)
+        raise SystemExit(4)
+
+
+def test_what_no_except_exception_catches_is_an_end_too():
+    assert [resume_everywhere(Exits, kind) for kind in ("exit", "gone", "cancelled", "")] == [4, 4, 4, 2]
 
 
 @heddle.action

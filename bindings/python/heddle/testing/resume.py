@@ -44,6 +44,12 @@ class _Point:
         by_name.update({name: _Doomed(self, action) for name, action in by_name.items()})
 
 
+class _Exit(BaseException):
+    """SystemExit of an action in a thread, which is its own. An async action, such as _Doomed, would end the program."""
+
+    __heddle_of__ = SystemExit
+
+
 class _Doomed:
     """An action that the point may stop."""
 
@@ -60,9 +66,21 @@ class _Doomed:
         try:
             return await self.action.invoke(args) if self.action.is_async else \
                 await asyncio.to_thread(self.action.invoke, args)
+        except SystemExit as error:
+            if self.action.is_async:
+                raise
+            raise _Exit(*error.args) from None
         finally:
             if here and self.point.after:
                 await self.point._never()
+
+
+async def _end(running: Any) -> None:
+    """Waits for the end. What a workflow raises does not end the loop, not even SystemExit."""
+    try:
+        await running
+    except BaseException:  # _outcome asks for it
+        pass
 
 
 async def _until_killed(lab: Lab, point: _Point, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> bool:
@@ -70,7 +88,7 @@ async def _until_killed(lab: Lab, point: _Point, workflow: Any, args: tuple[Any,
     flows = lab.store._flows_()
     flows.register(compiled_of(workflow))
     point.wrap(lab)
-    over = asyncio.ensure_future(lab.store.options(key="killed").run(workflow, *args, **inputs))
+    over = asyncio.ensure_future(_end(lab.store.options(key="killed").run(workflow, *args, **inputs)))
     dead = asyncio.ensure_future(point.reached.wait())
     await asyncio.wait([over, dead], return_when=asyncio.FIRST_COMPLETED)
     killed = not over.done()
@@ -83,9 +101,9 @@ async def _until_killed(lab: Lab, point: _Point, workflow: Any, args: tuple[Any,
 def _outcome(lab: Lab, workflow: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
     try:
         return lab.wait(lab._run(lab.store.options(key="killed"), workflow, args, inputs))
-    except Still:
+    except (Still, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:  # CancelledError and SystemExit are ends of a workflow, too
         return type(error), str(error)
 
 
