@@ -253,19 +253,26 @@ class PayError(ShopError):
         if note is not None:
             self.note = note
 
+class Full(OSError):
+    code = 5
+
 @action
 async def pay(i):
     if i == 4:
         raise ValueError("v")
+    if i == 5:
+        raise Full(28, "no space", "file")
     raise ShopError() if i == 0 else PayError() if i == 1 else PayError([i])
 
 @workflow
 class Flow(Workflow):
     async def run(self):
         got = []
-        for i in range(5):
+        for i in range(6):
             try:
                 await pay(i)
+            except Full as full:
+                got.append((full.errno, full.strerror, full.filename, full.code, full.args))
             except (ShopError, ValueError) as e:
                 try:
                     got.append([e.code, e.code + 1, f"{e.kind}", e.kind is Colour.RED, e.level - 1, e.note, [e.note for _ in range(2)]])

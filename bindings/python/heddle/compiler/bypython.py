@@ -515,8 +515,8 @@ class _Rewriter(ast.NodeTransformer):
         if cls is not None and _is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
             return self._op("attribute", [node.value, ast.Constant(node.attr)], node, type_)
         for owner in self.types.caught(node.value):
-            if issubclass(owner, BaseException) and hasattr(owner, node.attr) and not hasattr(BaseException, node.attr) and \
-                    owner.__module__ != "builtins":
+            home = next((c for c in owner.__mro__ if node.attr in c.__dict__), object)
+            if home.__module__ != "builtins":
                 return self._of_class(node, owner)
         for owner in members(found):
             if isinstance(owner, type) and class_kind(owner) == "record" and node.attr not in field_names(owner) and \

@@ -358,8 +358,8 @@ class Types:
         clauses = self._caught.get(name, [])
         if len(clauses) != len(self._given.get(name, [])):
             return []
-        parts = [part for clause in clauses for part in (clause.elts if isinstance(clause, ast.Tuple) else [clause])]
-        known = [self.scope.peek(part) if part is not None else None for part in parts]
+        parts = [part for clause in clauses if clause is not None for part in (clause.elts if isinstance(clause, ast.Tuple) else [clause])]
+        known = [self.scope.peek(part) for part in parts]
         return [found.value for found in known if found is not None and isinstance(found.value, type)]
 
     # ---- cases
@@ -741,7 +741,7 @@ class Types:
 
     def _tried(self, operation: str, samples: list[list[Any]]) -> Any:
         made: list[Any] = []
-        gives = UNSET  # never a value
+        gives: Any = UNSET  # never a value
         for operands in itertools.islice(itertools.product(*samples), TRIED):
             if UNSET in map(_marked, operands) or operation not in DOES or operation == "**" and not any(
                     is_standard(type(operand)) for operand in operands):
