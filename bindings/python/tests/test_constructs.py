@@ -267,7 +267,8 @@ async def pay(i):
 @workflow
 class Flow(Workflow):
     async def run(self):
-        got = []
+        made = PayError("n")
+        got = [made.code, made.note, PayError().note]
         for i in range(6):
             try:
                 await pay(i)

@@ -514,7 +514,8 @@ class _Rewriter(ast.NodeTransformer):
         cls = next((_class(m) for m in members(found) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
         if cls is not None and _is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
             return self._op("attribute", [node.value, ast.Constant(node.attr)], node, type_)
-        for owner in self.types.caught(node.value):
+        made = [member for member in members(found) if isinstance(member, type) and issubclass(member, BaseException)]
+        for owner in made or self.types.caught(node.value):
             home = next((c for c in owner.__mro__ if node.attr in c.__dict__), object)
             if home.__module__ != "builtins":
                 return self._of_class(node, owner)
