@@ -16,10 +16,11 @@ import typing
 from collections import abc
 from datetime import timedelta
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from .. import operators, recorded
 from ..actions import Action
+from . import deciding
 from .builtin import FUNCTIONS
 from .classes import class_kind, field_names, lacks
 from .inference import NONE, PLAIN, Of, OneOf, Types, element, hints, is_standard, members, type_of
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 _CONSTANTS = (type(None), bool, int, float, str, bytes, tuple, enum.Enum)
 _EFFECTS = ("pathlib",)
 """Modules whose methods may do more than compute."""
-_CONTAINERS = (list, tuple, dict, set)
 _OF_MANY = ("sum", "min", "max", "sorted")
 _UNMOVED = ("isinstance", "type", "callable")
 _LAZY = ("zip", "enumerate", "map", "filter", "reversed", "range")
@@ -56,101 +56,6 @@ _BY_KEY = ("get", "pop", "setdefault", "add", "discard")
 _SECONDS: dict[Any, tuple[str, int]] = {asyncio.sleep: ("delay", 0), asyncio.timeout: ("delay", 0),
                                         asyncio.wait_for: ("timeout", 1), recorded.signal: ("timeout", 1)}
 """Functions that take a number of seconds: the parameter, and its place."""
-
-
-def _says(cls: Any, what: str) -> bool:
-    """Whether code of the class decides this: "own_operators", "own_text", "own_equal", "own_truth"; "own_calls": what built-in
-    functions and methods do with its objects, of which the engine takes only operators of an IntEnum to be its value's."""
-    cls = cls.origin if isinstance(cls, Of) else cls
-    if not isinstance(cls, type) or cls in PLAIN or cls is NONE:
-        return False
-    if is_standard(cls):
-        return True
-    kind = class_kind(cls)
-    if kind is None or kind == "tuple":
-        return False
-    flags = operators.own(cls, kind)
-    if what == "own_calls":
-        return "own_operators" in flags
-    return what in flags and not (what == "own_operators" and "bare" in flags)
-
-
-def _class(found: Any) -> Any:
-    return found.origin if isinstance(found, Of) else found
-
-
-def _decides(found: Any, says: str) -> Any:
-    """The first class of which the value may be, and whose code decides; None: there is none."""
-    return next((_class(member) for member in members(found) if _says(member, says)), None)
-
-
-def _sets(cls: Any) -> bool:
-    """Whether code of the class says what it means to assign an attribute; of an exception: what text it then has."""
-    kind = class_kind(cls) if isinstance(cls, type) else None
-    flags = operators.own(cls, kind) if kind in ("record", "exception") else {}
-    return "own_set" in flags or kind == "exception" and "own_text" in flags
-
-
-def _held(found: Any, seen: Optional[set[Any]] = None) -> Iterator[Any]:
-    """The types of what is inside of it, at any depth. It looks into each type once: classes may name each other."""
-    seen = set() if seen is None else seen
-    for member in members(found):
-        if member not in seen:
-            seen.add(member)
-            for part in _parts(member):
-                yield part
-                yield from _held(part, seen)
-
-
-def _within(found: Any, says: str) -> Any:
-    """The same for values inside of a container or of a dataclass."""
-    return next((cls for part in _held(found) if (cls := _decides(part, says)) is not None), None)
-
-
-def _orders(found: Any) -> Any:
-    """The first class whose code says which of two such values is less, or where two tuples differ; None: there is none."""
-    inside = None if _has_only_one(found) else _within(found, "own_operators") or _within(found, "own_equal")
-    return _decides(found, "own_operators") or inside
-
-
-def _parts(member: Any) -> list[Any]:
-    """The types of what an object holds."""
-    if isinstance(member, Of):
-        return [arg for arg in member.args if arg is not Ellipsis] if member.origin in (list, tuple, set, dict) else []
-    if isinstance(member, type) and class_kind(member) in ("record", "tuple"):
-        known = hints(member)
-        return [known.get(name) for name in field_names(member)]
-    return []
-
-
-def _has_only_one(found: Any) -> bool:
-    """Whether it may hold objects that are equal to themselves only: copies are not equal to them."""
-    return any(part is None or part in _CONTAINERS or any(map(_is_by_id, members(part))) for part in (found, *_held(found)))
-
-
-def _is_by_id(member: Any) -> bool:
-    return isinstance(member, type) and class_kind(member) == "record" and "by_id" in operators.own(member, "record")
-
-
-def _is_fixed(found: Any) -> bool:
-    """Whether what it is never changes, so that a copy is as good."""
-    return all(member is NONE or isinstance(member, type) and (member in PLAIN or issubclass(member, (enum.Enum, BaseException)))
-               or is_standard(member) for member in members(found))
-
-
-def _is_named_tuple(member: Any) -> bool:
-    return isinstance(member, type) and class_kind(member) == "tuple"
-
-
-def _is_all_fixed(found: Any) -> bool:
-    """The same for tuples, and for what is in them."""
-    return all(_is_fixed(member) or (isinstance(member, Of) and member.origin is tuple or _is_named_tuple(member))
-               and all(map(_is_all_fixed, _parts(member))) for member in members(found))
-
-
-def _is_sure(found: Any, says: str) -> bool:
-    """Whether code of the value's class decides, whichever class it is of: only None is no object of it."""
-    return found is not NONE and all(member is NONE or member is BaseException or _says(member, says) for member in members(found))
 
 
 def _has_step(node: ast.AST) -> bool:
@@ -193,22 +98,22 @@ class _Rewriter(ast.NodeTransformer):
 
     def _owners(self, value: ast.expr, name: ast.expr) -> tuple[Any, ...]:
         assert isinstance(name, ast.Constant)
-        classes = [_class(member) for member in members(self.types.of(value)) if _says(member, "own_calls")]
+        classes = [deciding.class_of(member) for member in members(self.types.of(value)) if deciding.code_says(member, "own_calls")]
         return tuple(cls for cls in classes if hasattr(cls, name.value))
 
     def _kind(self, *nodes: ast.expr, says: str = "own_operators", any_of: bool = False) -> Any:
         """The first class among the operands whose code decides. Unless the operation gives a text or a truth, one operand
         must be nothing else but such an object or a value that never changes: of others the workflow has the only one."""
         for found in map(self.types.of, nodes):
-            cls = _decides(found, says)
-            if cls is not None and (any_of or all(_is_fixed(member) or _says(member, says) for member in members(found))):
+            cls = deciding.decides(found, says)
+            if cls is not None and (any_of or all(deciding.is_fixed(member) or deciding.code_says(member, says) for member in members(found))):
                 return cls
         return None
 
     def _own(self, *nodes: ast.expr, says: str = "own_operators") -> Any:
         """A class of the program among them, whose code decides, and whose objects may change."""
-        return next((_class(member) for node in nodes for member in members(self.types.of(node))
-                     if _says(member, says) and not _is_fixed(member)), None)
+        return next((deciding.class_of(member) for node in nodes for member in members(self.types.of(node))
+                     if deciding.code_says(member, says) and not deciding.is_fixed(member)), None)
 
     def _refuse(self, node: ast.expr, what: str, cls: Any) -> Any:
         self.source.refuse(node, f"{what} of a {cls.__name__} runs code of that class",
@@ -223,9 +128,10 @@ class _Rewriter(ast.NodeTransformer):
     def _refuse_key(self, node: ast.expr, where: str) -> None:
         """The engine compares keys, and cannot ask the class."""
         found = self.types.of(node)
-        inside = (_class(member) for part in (found, *_held(found)) for member in members(part)
-                  if _says(member, "own_operators") and not _is_fixed(member) and not operators.only_orders(_class(member)))
-        cls = _decides(found, "own_equal") or _within(found, "own_equal") or next(inside, None)
+        inside = (deciding.class_of(member) for part in (found, *deciding.held(found)) for member in members(part)
+                  if deciding.code_says(member, "own_operators") and not deciding.is_fixed(member)
+                  and not operators.only_orders(deciding.class_of(member)))
+        cls = deciding.decides(found, "own_equal") or deciding.within(found, "own_equal") or next(inside, None)
         if cls is not None:
             self.source.refuse(node, f"a {cls.__name__} {where}, which code of that class compares",
                                "Use a text or a number that stands for it: str(...).")
@@ -243,10 +149,10 @@ class _Rewriter(ast.NodeTransformer):
         if listed is not None:
             return ast.copy_location(ast.Constant(tuple(listed)), node)
         found = self.types.of(node)
-        cls = _decides(found, "own_calls")
-        if cls is None or not _is_sure(found, "own_calls"):
+        cls = deciding.decides(found, "own_calls")
+        if cls is None or not deciding.is_sure(found, "own_calls"):
             return node
-        if not _is_fixed(found):
+        if not deciding.is_fixed(found):
             self._refuse(node, "a loop", cls)
         return self._op(operation, [node], node, Of(list, (element(found),)))
 
@@ -310,10 +216,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(found, Of) and found.origin is list and isinstance(node.op, ast.Add):
             node.value = self._members(node.value)
-        cls = _decides(found, "own_operators") or self._kind(node.value)
+        cls = deciding.decides(found, "own_operators") or self._kind(node.value)
         if cls is None or isinstance(found, Of) and found.origin is list:
             return node
-        if not isinstance(node.target, ast.Name) or not _is_fixed(found) or self._own(node.value):
+        if not isinstance(node.target, ast.Name) or not deciding.is_fixed(found) or self._own(node.value):
             self.source.refuse(node.value, f"an operator of a {cls.__name__} runs code of that class", "Write `x = x + y` with a name "
                                "for each, and assign the result; objects of your own classes are added in an action.")
         read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
@@ -322,7 +228,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Match(self, node: ast.Match) -> Any:
         for case in node.cases:
             for pattern, found in self.types.matched(case.pattern, self.types.of(node.subject)):
-                cls = _decides(found, "own_equal") if isinstance(pattern, ast.MatchValue) else None
+                cls = deciding.decides(found, "own_equal") if isinstance(pattern, ast.MatchValue) else None
                 if isinstance(pattern, ast.MatchValue) and cls is not None:
                     self.source.refuse(pattern.value, f"a case compares with a {cls.__name__}, whose code decides what is equal",
                                        f"Write `case x if x == {ast.unparse(pattern.value)}`.")
@@ -375,7 +281,8 @@ class _Rewriter(ast.NodeTransformer):
         if type(node.op) not in BINARY:
             return node
         right = self.types.of(node.right)
-        shows = isinstance(node.op, ast.Mod) and self.types.of(node.left) is str and (_decides(right, "own_text") or _within(right, "own_text"))
+        shows = isinstance(node.op, ast.Mod) and self.types.of(node.left) is str and (
+            deciding.decides(right, "own_text") or deciding.within(right, "own_text"))
         if self._kind(node.left, node.right) is None and not shows:
             return node
         own = self._own(node.left, node.right)
@@ -423,9 +330,9 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(op, (ast.Is, ast.IsNot)):
             return False
         says = "own_equal" if isinstance(op, (ast.Eq, ast.NotEq, ast.In, ast.NotIn)) else "own_operators"
-        inside = any(_within(self.types.of(part), says) and not _has_only_one(self.types.of(part)) for part in (a, b))
+        inside = any(deciding.within(self.types.of(part), says) and not deciding.has_only_one(self.types.of(part)) for part in (a, b))
         if not isinstance(op, (ast.Eq, ast.NotEq)):
-            inside = inside or any(_within(self.types.of(part), "own_equal") for part in (a, b))
+            inside = inside or any(deciding.within(self.types.of(part), "own_equal") for part in (a, b))
         if isinstance(op, (ast.In, ast.NotIn)):
             if self._own(b) is not None:
                 self._refuse(b, "`in`", self._own(b))
@@ -437,7 +344,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
         self.generic_visit(node)
-        if self._kind(node.value, says="own_text", any_of=True) is None and _within(self.types.of(node.value), "own_text") is None:
+        if self._kind(node.value, says="own_text", any_of=True) is None and deciding.within(self.types.of(node.value), "own_text") is None:
             return node
         conversion = ast.Constant("" if node.conversion < 0 else chr(node.conversion))
         spec = node.format_spec or ast.Constant("")
@@ -449,8 +356,8 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         found = self.types.of(node)
         self.generic_visit(node)
-        cls = _decides(self.types.of(node.value), "own_calls")
-        if cls is not None and isinstance(node.ctx, ast.Load) and _is_fixed(self.types.of(node.value)):
+        cls = deciding.decides(self.types.of(node.value), "own_calls")
+        if cls is not None and isinstance(node.ctx, ast.Load) and deciding.is_fixed(self.types.of(node.value)):
             if not isinstance(node.slice, ast.Slice):
                 return self._op("item", [node.value, node.slice], node, found)
             ends = [part or ast.copy_location(ast.Constant(None), node) for part in (node.slice.lower, node.slice.upper, node.slice.step)]
@@ -464,8 +371,8 @@ class _Rewriter(ast.NodeTransformer):
                 if cls is not None and issubclass(cls, int):
                     setattr(node.slice, field, self._op("index", [part], part))
         for part in [node.value, *bounds]:
-            cls = _decides(self.types.of(part), "own_operators")
-            if cls is not None and _is_sure(self.types.of(part), "own_operators"):
+            cls = deciding.decides(self.types.of(part), "own_operators")
+            if cls is not None and deciding.is_sure(self.types.of(part), "own_operators"):
                 self._refuse(part, "a subscript", cls)
         if not isinstance(node.slice, ast.Slice):
             owner = self.types.of(node.value)
@@ -507,12 +414,13 @@ class _Rewriter(ast.NodeTransformer):
         found = self.types.of(node.value)
         models = [member for member in members(found) if member is not NONE]
         if models and all(isinstance(cls, type) and lacks(cls, node.attr) for cls in models):
-            self.source.refuse(node, f"{models[0].__name__} has no field {node.attr}", f"Its fields are {', '.join(field_names(models[0])) or 'none'}.")
+            self.source.refuse(node, f"{models[0].__name__} has no field {node.attr}",
+                               f"Its fields are {', '.join(field_names(models[0])) or 'none'}.")
         if not isinstance(node.ctx, ast.Load):
             self._check_set(node, found)
             return node
-        cls = next((_class(m) for m in members(found) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
-        if cls is not None and _is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
+        cls = next((deciding.class_of(m) for m in members(found) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
+        if cls is not None and deciding.is_fixed(found) and (is_standard(cls) or node.attr not in ("name", "value")):
             return self._op("attribute", [node.value, ast.Constant(node.attr)], node, type_)
         made = [member for member in members(found) if isinstance(member, type) and issubclass(member, BaseException)]
         for owner in made or self.types.caught(node.value):
@@ -543,7 +451,7 @@ class _Rewriter(ast.NodeTransformer):
                                                  for cls in classes):
             self.source.refuse(node, f"{node.attr} of a {name} is deleted, and {name}.{node.attr} shows in its place",
                                "Assign the value that it shall have.")
-        if classes and all(map(_sets, classes)):
+        if classes and all(map(deciding.sets, classes)):
             self.source.refuse(node, f"{name} is frozen: {node.attr} cannot be assigned" if operators.is_frozen_model(classes[0]) else
                                f"assigning {node.attr} of a {name} runs code of that class",
                                f"Make another {name}, or change it in an action that returns it.")
@@ -617,7 +525,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _check_starred(self, node: ast.Call, name: str) -> None:
         for arg in node.args:
-            cls = _orders(element(self.types.of(arg.value))) if isinstance(arg, ast.Starred) else None
+            cls = deciding.orders(element(self.types.of(arg.value))) if isinstance(arg, ast.Starred) else None
             if cls is not None:
                 self.source.refuse(arg, f"{name}() of objects with code of the class {cls.__name__} is called with *",
                                    f"Give them as one list: {name}([...]).")
@@ -628,7 +536,7 @@ class _Rewriter(ast.NodeTransformer):
         if place is not None:
             by_name = next((k for k in node.keywords if k.arg == place[0]), None)
             given = by_name.value if by_name is not None else node.args[place[1]] if len(node.args) > place[1] else None
-            if given is not None and _decides(self.types.of(given), "own_operators") is timedelta:
+            if given is not None and deciding.decides(self.types.of(given), "own_operators") is timedelta:
                 self.source.refuse(given, f"{ast.unparse(node.func)} takes seconds, and is given a timedelta",
                                    "Write .total_seconds() behind it.")
         if isinstance(function, type) and issubclass(function, BaseExceptionGroup) and node.args:
@@ -646,25 +554,25 @@ class _Rewriter(ast.NodeTransformer):
         cls = self._kind(*node.args, says=says, any_of=name in GIVES)
         each = element(self.types.of(node.args[0])) if node.args else None
         for what in ("own_equal", "own_operators") if name == "set" and cls is None else ():
-            if _decides(each, what):
-                self._refuse(node, "set()", _decides(each, what))
+            if deciding.decides(each, what):
+                self._refuse(node, "set()", deciding.decides(each, what))
         if name in _TEXTS and cls is None:
-            cls = next((c for c in (_within(self.types.of(arg), says) for arg in node.args) if c), None)
+            cls = next((c for c in (deciding.within(self.types.of(arg), says) for arg in node.args) if c), None)
         if name in ("map", "filter") and len(node.args) > 1 and any(
-                _decides(element(self.types.of(node.args[-1])), what) for what in ("own_text", "own_truth", "own_operators")):
+                deciding.decides(element(self.types.of(node.args[-1])), what) for what in ("own_text", "own_truth", "own_operators")):
             self.source.refuse(node, f"{name}() of objects with code of their own", "Write a list: [... for ... in ...].")
-        own = self._own(*node.args) or (_decides(each, "own_operators") if name == "dict" else None)
+        own = self._own(*node.args) or (deciding.decides(each, "own_operators") if name == "dict" else None)
         if name in _MAKES and own is not None:
             self._refuse(node, f"{name}()", own)
-        many = len(node.args) <= 2 and (name in _OF_MANY or name in ("any", "all")) and _decides(each, says)
+        many = len(node.args) <= 2 and (name in _OF_MANY or name in ("any", "all")) and deciding.decides(each, says)
         if name in ("min", "max") and cls is None and not many:
             return self._least(node, name, found)
         if cls is None and not many or name in _LAZY or name in _MAKES and not is_standard(cls):
             return node
-        if name in ("min", "max") and not node.keywords and (many and not _is_fixed(each) or own is not None):
+        if name in ("min", "max") and not node.keywords and (many and not deciding.is_fixed(each) or own is not None):
             self.source.refuse(node, f"{name}() of objects of the class {(many or own).__name__}, which code of that class compares",
                                f"Write sorted([...]{', reverse=True' if name == 'max' else ''})[0].")
-        if node.keywords or many and name in _OF_MANY and not _is_fixed(each) or \
+        if node.keywords or many and name in _OF_MANY and not deciding.is_fixed(each) or \
                 says in ("own_operators", "own_calls") and name != "len" and own is not None:
             self._refuse(node, f"{name}()", cls or many)
         return self._op(name, node.args, node, found)
@@ -672,10 +580,10 @@ class _Rewriter(ast.NodeTransformer):
     def _least(self, node: ast.Call, name: str, found: Any) -> ast.expr:
         """min() and max() of tuples with objects in them: a copy of such a tuple is as good if nothing in it changes."""
         kinds = [element(self.types.of(node.args[0]))] if len(node.args) == 1 else [self.types.of(arg) for arg in node.args]
-        code = next((cls for cls in map(_orders, kinds) if cls is not None), None)
+        code = next((cls for cls in map(deciding.orders, kinds) if cls is not None), None)
         if code is None:
             return node
-        if node.keywords or not all(map(_is_all_fixed, kinds)):
+        if node.keywords or not all(map(deciding.is_all_fixed, kinds)):
             self.source.refuse(node, f"{name}() of values with a {code.__name__} in them, which code of that class compares",
                                f"Write sorted([...]{', reverse=True' if name == 'max' else ''})[0].")
         return self._op(name, node.args, node, found)
@@ -684,9 +592,9 @@ class _Rewriter(ast.NodeTransformer):
         """CPython adds and compares while the generator runs; a step has all elements at once."""
         each = element(self.types.of(node.args[0]))
         says = "own_truth" if name in ("any", "all") else "own_equal" if name == "set" else "own_operators"
-        decides = _decides(each, says) if name in _OF_MANY or name in ("any", "all", "set") else None
+        decides = deciding.decides(each, says) if name in _OF_MANY or name in ("any", "all", "set") else None
         if name in ("min", "max"):
-            decides = decides or _orders(each)
+            decides = decides or deciding.orders(each)
         if not _steps_while_running(node.args[0]) and decides is None:
             return node
         if name in _AT_ONCE:
@@ -702,15 +610,15 @@ class _Rewriter(ast.NodeTransformer):
         key = by.get("key")
         each = element(self.types.of(node.args[0]))
         keyed = self._of_lambda(key, each) if isinstance(key, ast.Lambda) else each if key is None else None
-        if key is None and (name != "sorted" or _is_fixed(each) and not by or _orders(each) is None):
+        if key is None and (name != "sorted" or deciding.is_fixed(each) and not by or deciding.orders(each) is None):
             return None
         if key is not None and not isinstance(key, ast.Lambda):
-            if _decides(each, "own_text") and is_standard(_decides(each, "own_text")):
+            if deciding.decides(each, "own_text") and is_standard(deciding.decides(each, "own_text")):
                 self.source.refuse(key, f"{name}() by a function of objects with code of their own",
                                    f"Write key=lambda x: {ast.unparse(key)}(x).")
             return None
         copied = None if key is None else self.visit_Lambda(_copied(key), each)
-        if copied is not None and not _has_step(copied.body) and _orders(keyed) is None:
+        if copied is not None and not _has_step(copied.body) and deciding.orders(keyed) is None:
             return None
         if name != "sorted" or set(by) - {"key", "reverse"} or copied is not None and len(copied.args.args) != 1:
             self.source.refuse(node, f"{name}() by keys that are objects with code of their own",
@@ -720,7 +628,7 @@ class _Rewriter(ast.NodeTransformer):
     def _or_default(self, node: ast.Call, name: str, found: Any) -> Optional[ast.expr]:
         """``max(xs, default=d)`` as ``[max(all) if all else d for all in [[*xs]]][0]``. None: the engine does it."""
         default, each = node.keywords[0].value, element(self.types.of(node.args[0]))
-        if _orders(each) is None or not _is_fixed(each) or not isinstance(default, ast.Constant):
+        if deciding.orders(each) is None or not deciding.is_fixed(each) or not isinstance(default, ast.Constant):
             return None
         elements = self._listed(node.args[0], node)
         self.types.over.append({"all%": Of(list, (each,))})
@@ -760,9 +668,9 @@ class _Rewriter(ast.NodeTransformer):
         node.args = [self.visit(arg) for arg in node.args]
         for keyword in node.keywords:
             keyword.value = self.visit(keyword.value)
-        cls = next((_class(m) for m in members(owner) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
-        has_one = any(hasattr(_class(member), function.attr) for member in members(owner))
-        if cls is not None and _is_fixed(owner) and has_one:
+        cls = next((deciding.class_of(m) for m in members(owner) if is_standard(m) or isinstance(m, enum.EnumMeta)), None)
+        has_one = any(hasattr(deciding.class_of(member), function.attr) for member in members(owner))
+        if cls is not None and deciding.is_fixed(owner) and has_one:
             if cls.__module__.partition(".")[0] in _EFFECTS:
                 self._refuse(node, f"{function.attr}()", cls)
             self._check_spread(node, function, cls)
@@ -779,34 +687,34 @@ class _Rewriter(ast.NodeTransformer):
         ValueError shows; None: there is none."""
         many = isinstance(owner, Of) and owner.origin in (list, tuple)
         kinds = [self.types.of(node), *([element(owner)] if many else [])]
-        by_id = any(map(_is_by_id, members(kinds[0])))  # a copy of it is equal to nothing
-        direct = None if by_id else next((cls for cls in (_decides(kind, "own_equal") for kind in kinds) if cls is not None), None)
+        by_id = any(map(deciding.is_by_id, members(kinds[0])))  # a copy of it is equal to nothing
+        direct = None if by_id else next((cls for cls in (deciding.decides(kind, "own_equal") for kind in kinds) if cls is not None), None)
         says = ("own_equal", "own_text") if method == "index" else ("own_equal",)
-        inside = (_within(kind, what) for kind in kinds for what in says if not _has_only_one(kind))
+        inside = (deciding.within(kind, what) for kind in kinds for what in says if not deciding.has_only_one(kind))
         return direct if direct is not None or not many else next((cls for cls in inside if cls is not None), None)
 
     def _of_container(self, node: ast.Call, function: ast.Attribute, owner: Any, found: Any) -> ast.expr:
         """Methods of built-in classes that look at objects with code of their own."""
         name = function.attr
-        each = _orders(element(owner)) if isinstance(owner, Of) else None
+        each = deciding.orders(element(owner)) if isinstance(owner, Of) else None
         operands = [function.value, ast.Constant(name), *node.args]
         given = [*(arg.value if isinstance(arg, ast.Starred) else arg for arg in node.args), *(keyword.value for keyword in node.keywords)]
         if owner is str and name == "join" and node.args:
             part = element(self.types.of(node.args[0]))
-            if _has_step(node.args[0]) or _decides(part, "own_calls"):
+            if _has_step(node.args[0]) or deciding.decides(part, "own_calls"):
                 node.args[0] = operands[2] = _as_list(node.args[0])
-            if _decides(part, "own_calls") and _is_fixed(part):
+            if deciding.decides(part, "own_calls") and deciding.is_fixed(part):
                 return self._op("method", operands, node, str)
         if owner is str and name in ("format", "format_map") and any(
-                _decides(self.types.of(arg), "own_text") or _within(self.types.of(arg), "own_text") for arg in given):
+                deciding.decides(self.types.of(arg), "own_text") or deciding.within(self.types.of(arg), "own_text") for arg in given):
             if any(isinstance(arg, ast.Starred) for arg in node.args) or any(keyword.arg is None for keyword in node.keywords):
                 self.source.refuse(node, f"{name}() of objects with code of their own is called with * or **", "Write its arguments one by one.")
             return self._op(*method_operands(function, node), node, str)
         says = "own_operators" if name == "join" else "own_calls"  # the engine joins members of an IntEnum and the like
         if owner is str and not node.keywords and any(
-                _decides(self.types.of(arg), says) and _is_fixed(self.types.of(arg)) for arg in node.args):
+                deciding.decides(self.types.of(arg), says) and deciding.is_fixed(self.types.of(arg)) for arg in node.args):
             return self._op("method", operands, node, found)
-        by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and _orders(
+        by_key = any(_has_step(k.value) or isinstance(k.value, ast.Lambda) and isinstance(owner, Of) and deciding.orders(
             self._of_lambda(k.value, element(owner))) for k in node.keywords)
         has_key = any(keyword.arg == "key" and not _is_none(keyword.value) for keyword in node.keywords)
         if name == "sort" and (each is not None and not has_key or by_key):
