@@ -219,8 +219,19 @@ static hd_status store_first(target *t, live *l, const doc_writer *out) {
     return status;
 }
 
+/* A document that is no object, since something else has written it, becomes one: it says nothing of the instance. */
+static hd_status begin_stalled(target *t) {
+    unsigned flags = HD_READ_NO_DEPENDENCY | HD_READ_NO_CLAIM | HD_READ_NO_TAINT;
+    hd_value known = hd_tx_read(t->tx, (hd_cell){ t->doc }, flags);
+    hd_status status = hd_value_status(known);
+    if (status) return engine_may_pass(status) ? status : HD_OK;
+    if (hd_value_kind(known) == HD_KIND_OBJECT) return HD_OK;
+    return tx_write_path(t->tx, OP_SET, t->doc, HD_PATH_ROOT, hd_object(), 0);
+}
+
 static hd_status store_changes(target *t, live *l, const doc_writer *out) {
     hd_status status = tx_note_claim(t->tx, l->doc);
+    if (!status && l->stalled) status = begin_stalled(t);
     if (!status) status = l->stalled ? stall_write(hd_tx_pool(t->tx), l, out) : remove_end(l, out);
     if (!status && !l->stalled) status = write_walk(t->tx, l, out);
     if (!status && !l->stalled) status = write_rest(t->tx, l, out);

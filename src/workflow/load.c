@@ -34,6 +34,7 @@ typedef struct loader {
     instance *in;
     hd_value doc;
     hd_error *error;
+    uint32_t next;                /* all numbers are below it */
     VEC(numbered_object) objects; /* in the order of their numbers */
     VEC(known) known;
     table by_known; /* of `known` */
@@ -46,6 +47,15 @@ static hd_status corrupt(loader *l, const char *where, const char *what) {
 
 static hd_status out_of_memory(const loader *l) {
     return l->in->w->status ? l->in->w->status : HD_NOMEM;
+}
+
+/* A part is an object, or it is not there. HD_CORRUPT: it is something else, whose keys could not be read. */
+static hd_status part_of(loader *l, hd_value of, const char *part, hd_iter *out) {
+    hd_value v = hd_value_at(of, part);
+    *out = hd_iter_of(v);
+    if (!hd_value_exists(v) || hd_value_kind(v) == HD_KIND_OBJECT) return HD_OK;
+    env_error(l->error, HD_CORRUPT, "/%s: it is no object", part);
+    return HD_CORRUPT;
 }
 
 static bool number_of_key(const char *key, uint32_t *out) {
@@ -100,8 +110,10 @@ static ev object_find(void *ctx, world *w, uint32_t number) {
     return found ? found->v : raise_f(w, CLASS_SystemError, "object %u is missing", number);
 }
 
-static hd_status make_stubs(loader *l, hd_value objects) {
-    for (hd_iter it = hd_iter_of(objects); hd_iter_next(&it);) {
+static hd_status make_stubs(loader *l) {
+    hd_iter it;
+    hd_status status = part_of(l, l->doc, "objects", &it);
+    while (!status && hd_iter_next(&it)) {
         uint32_t number;
         if (!number_of_key(it.key, &number)) return corrupt(l, "/objects", "a key is no number");
         ev stub = decode_stub(l->in->w, it.value, number);
@@ -114,7 +126,7 @@ static hd_status make_stubs(loader *l, hd_value objects) {
     }
     if (l->objects.count)
         qsort(l->objects.items, l->objects.count, sizeof *l->objects.items, by_number);
-    return HD_OK;
+    return status;
 }
 
 static hd_status fill(void *ctx, world *w, ev object) {
@@ -127,7 +139,7 @@ static hd_status fill(void *ctx, world *w, ev object) {
 
 static hd_status load_objects(loader *l) {
     world *w = l->in->w;
-    hd_status status = make_stubs(l, hd_value_at(l->doc, "objects"));
+    hd_status status = make_stubs(l);
     world_set_loader(w, fill, l);
     for (uint32_t i = 0; i < l->objects.count && !status; i++)
         if (!world_need(w, l->objects.items[i].v)) {
@@ -151,10 +163,33 @@ static hd_status load_slot(loader *l, hd_value v, ev *out) {
 
 /* ---- activations */
 
-static hd_status load_variables(loader *l, activation *a, hd_value vars) {
+/* The node of this name; PLAN_NONE: it cannot stand in this activation. Nodes of a branch stand in activations of that
+ * branch alone. */
+static uint32_t find_node(const activation *a, const char *id) {
+    const plan_function *f = activation_function(a);
+    uint32_t node = plan_find_node(f, id), head = a->fan ? a->fan->node : PLAN_NONE;
+    return node != PLAN_NONE && f->nodes[node].fan == head ? node : PLAN_NONE;
+}
+
+static bool has_loop(const activation *a, uint32_t head) {
+    for (uint32_t i = 0; i < a->loops.count; i++)
+        if (a->loops.items[i].node == head) return true;
+    return false;
+}
+
+/* As find_node, for what waits there: the activation is in all loops around the node. */
+static uint32_t find_waiting(const activation *a, const char *id) {
+    const plan_node *all = activation_function(a)->nodes;
+    uint32_t node = find_node(a, id), at = node == PLAN_NONE ? PLAN_NONE : all[node].loop;
+    for (; at != PLAN_NONE && all[at].fan == all[node].fan; at = all[at].loop)
+        if (!has_loop(a, at)) return PLAN_NONE;
+    return node;
+}
+
+static hd_status load_variables(loader *l, activation *a, hd_iter it) {
     assert(a->in == l->in && a->vars);
     const scope *names = a->vars->names;
-    for (hd_iter it = hd_iter_of(vars); hd_iter_next(&it);) {
+    while (hd_iter_next(&it)) {
         uint32_t slot = scope_find(names, it.key, it.key_length);
         ev v;
         if (slot == UINT32_MAX)
@@ -168,17 +203,30 @@ static hd_status load_variables(loader *l, activation *a, hd_value vars) {
     return HD_OK;
 }
 
+/* As loop_begin() in walk.c makes it. */
+static bool loop_fits(const loop_state *s, bool is_while) {
+    ev_kind over = s->over.kind, source = s->source.kind;
+    if (source == EV_DICT || source == EV_SET || source == EV_VIEW)
+        return over == EV_LIST && s->visit <= s->over.list->count;
+    return source == EV_UNBOUND &&
+           (is_while ? over == EV_TUPLE
+                     : over == EV_LIST || over == EV_TUPLE || over == EV_STR || over == EV_RANGE);
+}
+
 static hd_status load_loop(loader *l, activation *a, const char *id, hd_value v) {
     assert(a->in == l->in && !a->ended);
-    loop_state s = { .node = plan_find_node(activation_function(a), id), .stored = true };
+    loop_state s = { .node = find_node(a, id), .stored = true };
     s.over = s.source = ev_unbound();
-    if (s.node == PLAN_NONE) return corrupt(l, "/loops", "a loop that the workflow does not have");
+    if (s.node == PLAN_NONE || activation_function(a)->nodes[s.node].kind != NODE_LOOP_HEAD)
+        return corrupt(l, "/loops", "a loop that the workflow does not have");
     s.visit = (uint64_t)hd_value_as_int(hd_value_at(v, "visit"), 0);
     s.size = hd_value_as_int(hd_value_at(v, "size"), 0);
     hd_status status = load_slot(l, hd_value_at(v, "over"), &s.over);
     if (!status && hd_value_exists(hd_value_at(v, "source")))
         status = load_slot(l, hd_value_at(v, "source"), &s.source);
     if (status) return status;
+    if (!loop_fits(&s, activation_function(a)->nodes[s.node].test != NULL))
+        return corrupt(l, "/loops", "it iterates over what no loop iterates over");
     if (!vec_push(l->in->env, &a->loops, s)) return HD_NOMEM;
     world_ref(s.over);
     world_ref(s.source);
@@ -187,7 +235,7 @@ static hd_status load_loop(loader *l, activation *a, const char *id, hd_value v)
 
 static hd_status load_ready(loader *l, activation *a, const char *id, hd_value v) {
     assert(a->in == l->in && !a->ended);
-    arrivals r = { .node = plan_find_node(activation_function(a), id), .stored = true };
+    arrivals r = { .node = find_node(a, id), .stored = true };
     if (r.node == PLAN_NONE) return corrupt(l, "/ready", "a node that the workflow does not have");
     r.satisfied = (uint32_t)hd_value_as_int(v, 0);
     if (!r.satisfied || r.satisfied >= activation_function(a)->nodes[r.node].deps_required)
@@ -197,11 +245,13 @@ static hd_status load_ready(loader *l, activation *a, const char *id, hd_value v
 
 static hd_status load_activation(loader *l, activation *a, hd_value v) {
     assert(a->in == l->in && !a->stored);
-    hd_status status = load_variables(l, a, hd_value_at(v, "vars"));
-    for (hd_iter it = hd_iter_of(hd_value_at(v, "loops")); !status && hd_iter_next(&it);)
-        status = load_loop(l, a, it.key, it.value);
-    for (hd_iter it = hd_iter_of(hd_value_at(v, "ready")); !status && hd_iter_next(&it);)
-        status = load_ready(l, a, it.key, it.value);
+    hd_iter vars, loops, ready;
+    hd_status status = part_of(l, v, "vars", &vars);
+    if (!status) status = part_of(l, v, "loops", &loops);
+    if (!status) status = part_of(l, v, "ready", &ready);
+    if (!status) status = load_variables(l, a, vars);
+    while (!status && hd_iter_next(&loops)) status = load_loop(l, a, loops.key, loops.value);
+    while (!status && hd_iter_next(&ready)) status = load_ready(l, a, ready.key, ready.value);
     a->stored = true;
     return status;
 }
@@ -250,12 +300,14 @@ typedef struct numbered {
 typedef VEC(numbered) numbered_vec;
 
 static hd_status collect(loader *l, const char *part, bool is_call, numbered_vec *all) {
-    for (hd_iter it = hd_iter_of(hd_value_at(l->doc, part + 1)); hd_iter_next(&it);) {
+    hd_iter it;
+    hd_status status = part_of(l, l->doc, part + 1, &it);
+    while (!status && hd_iter_next(&it)) {
         numbered n = { .is_call = is_call, .v = it.value };
         if (!number_of_key(it.key, &n.number)) return corrupt(l, part, "a key is no number");
         if (!vec_push(l->in->env, all, n)) return HD_NOMEM;
     }
-    return HD_OK;
+    return status;
 }
 
 /* Loads each in turn, unless collecting them has failed. Frees the list. */
@@ -263,8 +315,11 @@ static hd_status load_in_order(loader *l, numbered_vec *all, hd_status status,
                                hd_status (*load)(loader *l, const numbered *n)) {
     if (all->count) qsort(all->items, all->count, sizeof *all->items, by_number);
     for (uint32_t i = 0; i < all->count && !status; i++) {
-        bool twice = i && all->items[i].number == all->items[i - 1].number;
-        status = twice ? corrupt(l, "/", "two have the same number") : load(l, &all->items[i]);
+        uint32_t number = all->items[i].number;
+        bool twice = i && number == all->items[i - 1].number;
+        status = twice               ? corrupt(l, "/", "two have the same number")
+                 : number >= l->next ? corrupt(l, "/next", "a number is not below it")
+                                     : load(l, &all->items[i]);
     }
     vec_fini(l->in->env, all);
     return status;
@@ -279,9 +334,9 @@ static hd_status load_call(loader *l, const numbered *c) {
     hd_status status = find_place(l, hd_value_at(c->v, "caller"), &caller);
     if (status) return status;
     uint32_t fn = plan_find_function(in->p, hd_value_as_text(hd_value_at(c->v, "function"), ""));
-    uint32_t node = plan_find_node(activation_function(caller),
-                                   hd_value_as_text(hd_value_at(c->v, "node"), ""));
-    if (fn == PLAN_NONE || node == PLAN_NONE)
+    uint32_t node = find_waiting(caller, hd_value_as_text(hd_value_at(c->v, "node"), ""));
+    const plan_node *n = node == PLAN_NONE ? NULL : &activation_function(caller)->nodes[node];
+    if (fn == PLAN_NONE || !n || n->kind != NODE_CALL || n->callee != fn)
         return corrupt(l, "/calls", "it names what the workflow does not have");
     activation *a = instance_activation(in, fn, caller, node);
     if (!a) return out_of_memory(l);
@@ -290,20 +345,22 @@ static hd_status load_call(loader *l, const numbered *c) {
     return status ? status : load_activation(l, a, c->v);
 }
 
-static hd_status load_results(loader *l, fan *f, hd_value results) {
+static hd_status load_results(loader *l, fan *f, hd_value stored) {
     assert(f->results.kind == EV_DICT && !f->waiter);
-    for (hd_iter it = hd_iter_of(results); hd_iter_next(&it);) {
+    hd_iter it;
+    hd_status status = part_of(l, stored, "results", &it);
+    while (!status && hd_iter_next(&it)) {
         uint32_t index;
         ev v;
         if (!number_of_key(it.key, &index) || index >= f->total)
             return corrupt(l, "/fans", "a result too many");
-        hd_status status = load_slot(l, it.value, &v);
+        status = load_slot(l, it.value, &v);
         if (status) return status;
         if (!dict_set(l->in->w, f->results.dict, ev_int(index), v)) return out_of_memory(l);
         f->begun++;
         f->done++;
     }
-    return HD_OK;
+    return status;
 }
 
 /* How often: a number, or `true` for once. */
@@ -317,8 +374,7 @@ static hd_status load_fan(loader *l, const numbered *c) {
     activation *a;
     hd_status status = find_place(l, hd_value_at(c->v, "in"), &a);
     if (status) return status;
-    uint32_t node =
-        plan_find_node(activation_function(a), hd_value_as_text(hd_value_at(c->v, "node"), ""));
+    uint32_t node = find_waiting(a, hd_value_as_text(hd_value_at(c->v, "node"), ""));
     if (node == PLAN_NONE || activation_function(a)->nodes[node].kind != NODE_FAN_HEAD)
         return corrupt(l, "/fans", "it names what the workflow does not have");
     fan *f = instance_fan_at(l->in, a, node);
@@ -328,19 +384,24 @@ static hd_status load_fan(loader *l, const numbered *c) {
     status = note_known(l, KNOWN_FAN, c->number, 0, f);
     if (status) return status;
     f->total = activation_function(a)->nodes[node].out_count;
+    if (hd_value_exists(hd_value_at(c->v, "items")) !=
+        (activation_function(a)->nodes[node].code != NULL))
+        return corrupt(l, "/fans", "items do not fit its node");
     hd_value items = hd_value_at(c->v, "items");
     if (hd_value_exists(items)) {
-        status = load_slot(l, items, &f->items);
-        if (status || f->items.kind != EV_TUPLE)
+        ev all;
+        status = load_slot(l, items, &all);
+        if (status || all.kind != EV_TUPLE)
             return status ? status : corrupt(l, "/fans", "items are a tuple");
-        world_ref(f->items);
+        world_ref(all);
+        f->items = all;
         f->total = f->items.tuple->count;
     }
     if (!number_at(c->v, "failed", &f->failed)) f->failed = PLAN_NONE;
     else if (f->failed >= f->total) return corrupt(l, "/fans", "a failure that cannot be");
     f->cancelled = hd_value_as_bool(hd_value_at(c->v, "cancelled"), false);
     f->cancels = times_at(c->v, "cancels");
-    return load_results(l, f, hd_value_at(c->v, "results"));
+    return load_results(l, f, c->v);
 }
 
 static hd_status load_call_or_fan(loader *l, const numbered *n) {
@@ -356,10 +417,12 @@ static hd_status load_calls_and_fans(loader *l) {
 
 /* ---- strands */
 
-static strand_state state_at(const plan_node *n, uint64_t due) {
+static strand_state state_at(const plan_node *n, uint64_t due, uint32_t attempt) {
     switch (n->kind) {
-    case NODE_ACTION: return due ? STRAND_BACKOFF : STRAND_READY;
-    case NODE_SLEEP: return STRAND_SLEEPING;
+    case NODE_ACTION:
+        if (!due) return STRAND_READY;
+        return attempt > 1 ? STRAND_BACKOFF : STRAND_ENDED;
+    case NODE_SLEEP: return due ? STRAND_SLEEPING : STRAND_ENDED;
     case NODE_WAIT: return STRAND_SIGNAL;
     case NODE_CHILD: return STRAND_CHILD;
     case NODE_FAN_HEAD: return STRAND_FAN;
@@ -383,7 +446,7 @@ static hd_status load_strand(loader *l, const numbered *n) {
     int64_t step = hd_value_as_int(open_record_at(record, "step"), -1);
     hd_status status = find_place(l, v, &a);
     if (status) return status;
-    uint32_t node = plan_find_node(activation_function(a), open_record_node(record));
+    uint32_t node = find_waiting(a, open_record_node(record));
     uint64_t due = (uint64_t)hd_value_as_int(hd_value_at(v, "due"), 0);
     if (node == PLAN_NONE) return corrupt(l, "/open", "a node that the workflow does not have");
     strand *s = instance_strand(l->in, a);
@@ -396,13 +459,13 @@ static hd_status load_strand(loader *l, const numbered *n) {
     s->since_ms = open_record_since(l->doc, record);
     s->step = (uint32_t)step;
     s->stored = true;
-    strand_state state = state_at(&activation_function(a)->nodes[node], due);
+    s->attempt = (uint32_t)hd_value_as_int(hd_value_at(v, "attempt"), 1);
+    strand_state state = state_at(&activation_function(a)->nodes[node], due, s->attempt);
     if (state == STRAND_ENDED || step < 0 || step >= UINT32_MAX)
         return corrupt(l, "/open", "a strand that does not wait");
     strand_set_state(s, state);
     list_push_back(&l->in->unqueued, &s->unqueued);
     if (state == STRAND_CHILD) list_push_back(&l->in->wanted, &s->want);
-    s->attempt = (uint32_t)hd_value_as_int(hd_value_at(v, "attempt"), 1);
     s->lost = (uint32_t)hd_value_as_int(hd_value_at(v, "lost"), 0);
     s->limit = hd_value_ref(hd_value_at(v, "limit"));
     s->why = hd_value_ref(hd_value_at(v, "why"));
@@ -431,10 +494,38 @@ static hd_status find_waiters(loader *l) {
         if (!number_at(hd_value_at(hd_value_at(l->doc, "fans"), key), "strand", &number))
             continue; /* nothing waits for it: no more are begun */
         strand *s = find_known(l, KNOWN_STRAND, number, 0);
-        if (!s || s->state != STRAND_FAN || s->waits_for)
+        if (!s || s->waits_for || s->a != f->a || s->node != f->node)
             return corrupt(l, "/fans", "the strand that waits for it is not there");
         f->waiter = s;
         s->waits_for = f;
+    }
+    return HD_OK;
+}
+
+static hd_status check_strands(loader *l) {
+    LIST_FOR (n, &l->in->strands) {
+        const strand *s = LIST_ENTRY(n, strand, link);
+        if (s->state == STRAND_FAN && !s->waits_for)
+            return corrupt(l, "/open", "a strand waits for branches that are not there");
+    }
+    return HD_OK;
+}
+
+/* Of a fan that is waited for, the first so many branches have been begun, and some have not ended. */
+static hd_status check_branches(loader *l) {
+    for (uint32_t i = 0; i < l->known.count; i++) {
+        const known *k = &l->known.items[i];
+        const fan *f = k->kind == KNOWN_BRANCH ? find_known(l, KNOWN_FAN, k->number, 0) : NULL;
+        if (f && f->waiter && k->index >= f->begun)
+            return corrupt(l, "/fans", "a branch before another has not begun");
+    }
+    LIST_FOR (n, &l->in->fans) {
+        const fan *f = LIST_ENTRY(n, fan, link);
+        uint32_t at = 0;
+        if (f->waiter && f->done == f->begun) return corrupt(l, "/fans", "no branch is open");
+        for (const dict_entry *e; f->waiter && (e = dict_next(f->results.dict, &at));)
+            if (e->key.i >= f->begun)
+                return corrupt(l, "/fans", "a branch before another has not begun");
     }
     return HD_OK;
 }
@@ -447,7 +538,9 @@ static hd_status load_all(loader *l) {
     if (!status) status = load_calls_and_fans(l);
     if (!status) status = load_strands(l);
     if (!status) status = find_waiters(l);
-    if (!status && !in->strand_count) status = corrupt(l, "/open", "nothing waits");
+    if (!status) status = check_strands(l);
+    if (!status) status = check_branches(l);
+    if (!status && in->strand_count == in->fan_count) status = corrupt(l, "/open", "nothing waits");
     return status;
 }
 
@@ -480,8 +573,9 @@ hd_status instance_load(instance *in, hd_value document, hd_error *error) {
     loader l = { .in = in, .doc = document, .error = error };
     instance_enter(in);
     table_init(&l.by_known, in->env);
+    if (!number_at(document, "next", &l.next)) l.next = 1;
     hd_status status = load_all(&l);
-    in->next_number = (uint32_t)hd_value_as_int(hd_value_at(document, "next"), 1);
+    in->next_number = l.next;
     in->started_ms = (uint64_t)hd_value_as_int(hd_value_at(document, "started"), 0);
     in->number_changed = false;
     in->parts = UINT8_MAX;

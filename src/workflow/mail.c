@@ -59,8 +59,9 @@ hd_status mail_load(live *l, hd_value document) {
     for (hd_iter it = hd_iter_of(all); hd_iter_next(&it);) {
         if (listed) box->last++;
         else if (!number_of(it.key, &box->last)) return HD_CORRUPT;
-        hd_status status =
-            add(l, hd_value_index(it.value, 0), hd_value_index(it.value, 1), box->last);
+        hd_value name = hd_value_index(it.value, 0), payload = hd_value_index(it.value, 1);
+        if (hd_value_kind(name) != HD_KIND_STRING || !hd_value_exists(payload)) return HD_CORRUPT;
+        hd_status status = add(l, name, payload, box->last);
         if (status) return status;
     }
     box->stored = listed ? 0 : box->last; /* the next save writes a list anew */

@@ -842,9 +842,8 @@ static bool run_raise(strand *s, const plan_node *n) {
     assert(n->code || n->caught != PLAN_NONE);
     bool ok;
     ev exception;
-    if (!n->code) return unwind(s, s->a->vars->slots.items[n->caught]);
-    if (eval(s, n->code, &exception, &ok) != OUTCOME_VALUE) return ok;
-    exception = exc_of(s->in->w, exception);
+    if (n->code && eval(s, n->code, &exception, &ok) != OUTCOME_VALUE) return ok;
+    exception = n->code ? exc_of(s->in->w, exception) : s->a->vars->slots.items[n->caught];
     if (ev_failed(exception)) return unwind_pending(s);
     if (exception.kind != EV_EXC)
         return unwind_new(s, CLASS_TypeError, "exceptions must derive from BaseException");

@@ -177,6 +177,51 @@ static void children_that_run_are_cancelled(void **state) {
     assert_int_equal(found, 1);
 }
 
+/* ---- documents that something else has written */
+
+static void assert_damage(const char *part, const char *json, const char *why) {
+    char name[20], place[HD_INSTANCE_ID_SIZE + 40];
+    static int n;
+    snprintf(name, sizeof name, "%d", ++n);
+    start_keyed("waits", name, "{}");
+    pump();
+    hd_engine_close(engine);
+    snprintf(place, sizeof place, "main/workflow/%s%s", id, part);
+    assert_int_equal(hd_write(rt, hd_cell_at(rt, place), parse(json)), HD_OK);
+    assert_int_equal(hd_engine_open(rt, NULL, &engine, NULL), HD_OK);
+    register_actions(engine);
+    pump();
+    assert_string_equal(field("status"), "stalled");
+    const char *said =
+        hd_value_as_text(hd_value_at(hd_value_at(document(), "error"), "message"), "");
+    if (!strstr(said, why)) fail_msg("%s of %s: %s", part, json, said);
+}
+
+/* docs/WORKFLOWS.md: a damaged document is marked as stalled, with what is wrong with it. */
+static void a_damaged_document_stalls_with_its_reason(void **state) {
+    static const char *const parts[] = { "objects", "open",  "vars", "calls",
+                                         "fans",    "loops", "ready" };
+    hd_flow *f = begin("waits");
+    hd_flow_gather(f);
+    hd_flow_branch(f);
+    hd_flow_sleep(f, "1");
+    hd_flow_branch(f);
+    hd_flow_wait(f, NULL, "go", NULL);
+    hd_flow_join(f, NULL, NULL);
+    hd_flow_return(f, "None");
+    finish(f);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char place[20], why[40];
+        snprintf(place, sizeof place, "#/%s", parts[i]);
+        snprintf(why, sizeof why, "/%s: it is no object", parts[i]);
+        assert_damage(place, "[0]", why);
+    }
+    assert_damage("#/signals", "[0]", "its signals cannot be read");
+    assert_damage("#/fans", "{}", "/open: it names a call or fan that is not there");
+    assert_damage("#/open", "{'0':['gather/sleep',1,2,{'due':3}]}", "/open: a node that");
+    assert_damage("", "[0]", "its version of the workflow is not in the store");
+}
+
 /* ---- refusals */
 
 static hd_memory *memory;
@@ -336,6 +381,7 @@ int main(void) {
         TEST(nor_do_their_children),
         TEST(its_parent_goes_on),
         TEST(children_that_run_are_cancelled),
+        TEST(a_damaged_document_stalls_with_its_reason),
         JUDGED(its_start_is_not_told_as_stored_before_it_is),
         JUDGED(until_its_end_is_stored_it_takes_no_messages),
         cmocka_unit_test_setup_teardown(it_says_when_it_ended, set_up_bad, tear_down_world),
