@@ -624,6 +624,8 @@ uint64_t keep_deadline(const hd_engine *e);
 hd_status keep_recover(hd_engine *e);
 /* Another engine has written the note, or removed it. */
 hd_status keep_heard(hd_engine *e, const char *name);
+/* The instance was run again or removed: an end of it that was noted is one no more. */
+void keep_doubt(hd_engine *e, const char *id);
 void keep_fini(hd_engine *e);
 
 /* ---- inbox.c */

@@ -148,6 +148,7 @@ static hd_status act_on_instance(hd_engine *e, hd_pool *pool, place_id doc) {
         if (engine_may_pass(taken)) return taken;
     }
     bool gone = !hd_value_exists(v); /* removed soon after its end */
+    if (gone) keep_doubt(e, id);
     if (!gone && !control_is_over(v)) return HD_OK;
     if (!live_find(e, id)) schedule_ended(e, id);
     control_tell(e, id);

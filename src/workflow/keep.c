@@ -13,8 +13,11 @@
  *
  * The engine that has the lease of the first shard removes; it hears of notes that engines of other shards write.
  *
- * Cost: removing costs what is removed; a policy with a number counts the notes of the workflow once. Nothing is looked
- * at while nothing is due. */
+ * An end that is no more, because its instance was run again or removed, stays in its note until it is the oldest, and
+ * does not count. When such a thing has happened, the ends are counted by their instances before more of them go.
+ *
+ * Cost: removing costs what is removed; a policy with a number counts the notes of the workflow once, and its ends once
+ * more when there are too many after a rerun or a removal. Nothing is looked at while nothing is due. */
 #include "workflow/engine.h"
 
 #include "base/env.h"
@@ -41,6 +44,8 @@ typedef struct shelf {
     bool told;
     uint64_t kept; /* ends in its notes; good if `counted` */
     bool counted;
+    bool stale;   /* its notes may have ends that are no more */
+    bool doubted; /* some have come since they were counted */
     end_vec ends; /* of the commit that is being made */
     /* Names of its oldest notes, without NOTE_PREFIX, owned; the oldest is the last. Empty: to be listed. */
     VEC(char *) notes;
@@ -166,7 +171,9 @@ void keep_lost(hd_engine *e) {
 }
 
 /* A listing does not find the notes of a commit under way: a shelf is counted only while none is. */
-static bool may_look_beside(const shelf *s) { return s->counted || (s->told && !s->most); }
+static bool must_count(const shelf *s) { return !s->counted || (s->doubted && s->kept > s->most); }
+
+static bool may_look_beside(const shelf *s) { return (s->told && !s->most) || !must_count(s); }
 
 bool keep_must_count(const hd_engine *e) {
     if (!e->shards->runs) return false;
@@ -182,7 +189,8 @@ typedef struct finding {
     shelf *s;      /* whose notes are listed; NULL: those of all workflows, until one is found */
     uint64_t ends; /* in the notes that were found */
     bool all;      /* go through all notes, to count the ends */
-    bool any;      /* a note was found */
+    VEC(place_id) docs; /* with `all`, of a shelf that is stale: the notes, referenced */
+    bool any;           /* a note was found */
     bool nomem;
 } finding;
 
@@ -192,6 +200,12 @@ static void note_name(finding *f, const char *id) {
     if (f->nomem) engine_free_text(f->e, name);
 }
 
+static void note_doc(finding *f, const char *id) {
+    place_id doc = engine_document(f->e, NOTE_PREFIX, id + strlen(NOTE_PREFIX));
+    f->nomem = !doc || !vec_push(f->e->env, &f->docs, doc);
+    if (f->nomem && doc) place_unref(&f->e->rt->r.places, doc);
+}
+
 /* The last number in the name of a note is the number of its ends. */
 static bool note_found(const hd_listing *entry, void *ctx) {
     finding *f = ctx;
@@ -199,6 +213,7 @@ static bool note_found(const hd_listing *entry, void *ctx) {
     f->any = true;
     f->ends += dash ? strtoull(dash + 1, NULL, 10) : 0;
     if (f->s && f->s->notes.count < AHEAD) note_name(f, entry->id);
+    if (f->all && f->s->stale && !f->nomem) note_doc(f, entry->id);
     return !f->nomem && (f->all || (f->s && f->s->notes.count < AHEAD));
 }
 
@@ -229,8 +244,9 @@ typedef struct sweep {
     uint64_t excess; /* ends beyond what is kept */
     hd_value left;   /* ends that stay in the note */
     uint64_t removed;
-    uint64_t stuck; /* ends that cannot be removed yet */
-    uint64_t cut;   /* instances whose journal is shorter now */
+    uint64_t dropped; /* ends that are no more */
+    uint64_t stuck;   /* ends that cannot be removed yet */
+    uint64_t cut;     /* instances whose journal is shorter now */
 } sweep;
 
 static uint64_t due_at(hd_value end) {
@@ -266,8 +282,10 @@ static hd_status sweep_end(hd_engine *e, sweep *w, hd_value end) {
         leave(w, end);
         return HD_OK;
     }
-    w->removed++;
-    return status == HD_NOT_FOUND || status == HD_USAGE ? HD_OK : status;
+    bool is_no_more = status == HD_NOT_FOUND || status == HD_USAGE;
+    w->removed += !is_no_more;
+    w->dropped += is_no_more;
+    return is_no_more ? HD_OK : status;
 }
 
 /* Rows of the log hold hundreds of instances, and a load parses the whole row. Where the first of the note is read from
@@ -298,7 +316,7 @@ static hd_status sweep_note(hd_engine *e, sweep *w, hd_value ends) {
     for (; i < count && i < SLICE && !w->cut && !status && is_due(w, hd_value_index(ends, i)); i++)
         status = sweep_end(e, w, hd_value_index(ends, i));
     for (; i < count; i++) leave(w, hd_value_index(ends, i));
-    if (!w->removed && !w->cut) rest(w, hd_value_index(ends, 0));
+    if (!w->removed && !w->dropped && !w->cut) rest(w, hd_value_index(ends, 0));
     return status ? status : hd_value_status(w->left);
 }
 
@@ -353,8 +371,9 @@ static hd_status sweep_doc(hd_engine *e, sweep *w, place_id doc) {
     if (!status) status = hd_value_status(ends);
     if (!status) status = sweep_note(e, w, ends);
     bool gone = !status && !hd_value_exists(ends); /* another engine has removed it */
-    if (!status && w->removed) status = shorten(e, w, doc);
-    if (status || (!w->removed && !w->cut)) hd_tx_abort(w->tx);
+    bool shorter = w->removed || w->dropped;
+    if (!status && shorter) status = shorten(e, w, doc);
+    if (status || (!shorter && !w->cut)) hd_tx_abort(w->tx);
     else send(e, w);
     if (status || gone) forget_notes(e, w->s);
     return status;
@@ -392,18 +411,54 @@ static hd_status ask_policy(hd_engine *e, shelf *s) {
     return HD_OK;
 }
 
+/* How many ends of the note are still those of their instances. */
+static hd_status count_note(hd_engine *e, const shelf *s, hd_pool *pool, place_id doc,
+                            uint64_t *sum) {
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_value ends = hd_read(e->rt, pool, (hd_cell){ doc });
+    hd_status status = hd_value_status(ends);
+    for (hd_iter it = hd_iter_of(ends); !status && hd_iter_next(&it);) {
+        snprintf(id, sizeof id, "%s/%s", s->name,
+                 hd_value_as_text(hd_value_index(it.value, 0), ""));
+        hd_value end = engine_read(e, pool, INSTANCE_PREFIX, id);
+        status = hd_value_status(end);
+        int64_t finished = hd_value_as_int(hd_value_at(end, "finished"), -1);
+        *sum += finished == hd_value_as_int(hd_value_index(it.value, 1), 0);
+    }
+    return status;
+}
+
+static hd_status count_instances(finding *f) {
+    hd_pool *pool;
+    uint64_t sum = 0;
+    hd_status status = hd_pool_open(f->e->heap, &pool);
+    if (status) return status;
+    for (uint32_t i = 0; i < f->docs.count && !status; i++) {
+        status = count_note(f->e, f->s, pool, f->docs.items[i], &sum);
+        hd_pool_clear(pool);
+    }
+    hd_pool_close(pool);
+    f->s->stale = sum != f->ends;
+    f->ends = sum;
+    return status;
+}
+
 static hd_status count(hd_engine *e, shelf *s) {
     finding f = { .e = e, .s = s, .all = true };
     hd_status status = find_notes(&f);
+    if (!status && s->stale) status = count_instances(&f);
+    for (uint32_t i = 0; i < f.docs.count; i++) place_unref(&e->rt->r.places, f.docs.items[i]);
+    vec_fini(e->env, &f.docs);
     if (status) return status;
     s->kept = f.ends;
     s->counted = true;
+    s->doubted = false;
     return HD_OK;
 }
 
 static hd_status look(hd_engine *e, shelf *s, uint64_t now) {
     hd_status status = s->told ? HD_OK : ask_policy(e, s);
-    if (!status && s->most && !s->counted) status = count(e, s);
+    if (!status && s->most && must_count(s)) status = count(e, s);
     return status ? status : sweep_oldest(e, s, now);
 }
 
@@ -462,6 +517,7 @@ hd_status keep_recover(hd_engine *e) {
     if (!status && f.nomem) status = HD_NOMEM;
     for (uint32_t i = 0; i < e->shelves.count; i++) {
         e->shelves.items[i]->counted = e->shelves.items[i]->told = false;
+        e->shelves.items[i]->stale = true;
         forget_notes(e, e->shelves.items[i]);
         look_at(e, e->shelves.items[i], 0);
     }
@@ -477,6 +533,13 @@ hd_status keep_heard(hd_engine *e, const char *name) {
     s->counted = s->told = false;
     look_at(e, s, 0);
     return HD_OK;
+}
+
+void keep_doubt(hd_engine *e, const char *id) {
+    char workflow[HD_INSTANCE_ID_SIZE];
+    snprintf(workflow, sizeof workflow, "%.*s", (int)strcspn(id, "/"), id);
+    shelf *s = shelf_find(e, workflow);
+    if (s) s->stale = s->doubted = true;
 }
 
 void keep_fini(hd_engine *e) {

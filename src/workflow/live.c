@@ -379,6 +379,7 @@ static hd_status rerun_from(live *l, hd_value doc, const char *node) {
     l->journaled = (uint64_t)hd_value_as_int(hd_value_at(doc, "journal"), 0);
     status = load_line(l, doc);
     if (!status) status = node ? rerun_at(l, doc, node) : rerun_all(l, doc);
+    keep_doubt(l->e, l->id);
     l->in->parts = UINT8_MAX; /* what is left of the last run goes at the end */
     l->in->status_changed = true;
     return status;

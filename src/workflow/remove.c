@@ -84,6 +84,7 @@ hd_status hd_workflow_remove(hd_engine *e, const char *id) {
     hd_status status = HD_OK;
     if (!r.doc) return engine_may_exist(id) ? HD_NOMEM : HD_NOT_FOUND;
     while (!r.over && !status) status = hd_transact(e->rt, remove_in, &r);
+    if (!status) keep_doubt(e, id);
     place_unref(&e->rt->r.places, r.doc);
     return status;
 }

@@ -187,6 +187,52 @@ static void the_oldest_ends_go_beyond_a_number(void **state) {
 }
 
 /* On a file what has just ended is read from the log, which takes its time: fewer of them there. */
+/* docs/IR.md, "keep": while more than n instances are over, the one that ended first goes. */
+static void one_that_runs_again_takes_nobodys_place(void **state) {
+    keep(0, 3);
+    register_all();
+    run_many("w", 1, 3);
+    for (int i = 0; i < 3; i++) {
+        lab_env_advance_ms(env, 5);
+        assert_int_equal(hd_workflow_rerun(engine, "w/3", NULL), HD_OK);
+        pump();
+        advance(100);
+        assert_int_equal(documents("workflow/"), 3);
+    }
+    assert_true(is_there("w/1"));
+    run_many("w", 4, 1);
+    wait_for("workflow/", 3);
+    assert_false(is_there("w/1"));
+    run_many("w", 5, 1);
+    wait_for("workflow/", 3);
+    assert_true(is_there("w/3"));
+}
+
+static void one_that_was_removed_takes_nobodys_place(void **state) {
+    keep(0, 3);
+    register_all();
+    run_many("w", 1, 3);
+    assert_int_equal(hd_workflow_remove(engine, "w/2"), HD_OK);
+    pump();
+    run_many("w", 4, 1);
+    advance(100);
+    assert_true(is_there("w/1"));
+    assert_int_equal(documents("workflow/"), 3);
+    hd_engine_close(engine);
+    assert_int_equal(hd_engine_open(rt, &(hd_engine_options){ .keep_most = 3 }, &engine, NULL),
+                     HD_OK);
+    register_actions(engine);
+    pump();
+    assert_int_equal(hd_workflow_remove(engine, "w/3"), HD_OK);
+    keep(0, 3);
+    run_many("w", 5, 1);
+    advance(100);
+    assert_int_equal(documents("workflow/"), 3);
+    run_many("w", 6, 1);
+    wait_for("workflow/", 3);
+    assert_false(is_there("w/1"));
+}
+
 static void many_at_once_go_beyond_a_number(void **state) {
     uint64_t count = where ? 150 : 700;
     keep(0, 100);
@@ -408,6 +454,8 @@ int main(void) {
         TEST(without_a_policy_all_stay),
         TEST(the_oldest_ends_go_beyond_a_number),
         ON_FILE(the_oldest_ends_go_beyond_a_number),
+        TEST(one_that_runs_again_takes_nobodys_place),
+        TEST(one_that_was_removed_takes_nobodys_place),
         TEST(many_at_once_go_beyond_a_number),
         ON_FILE(many_at_once_go_beyond_a_number),
         TEST(what_is_open_stays),
