@@ -67,7 +67,8 @@ typedef struct hd_engine_options {
     uint64_t keep_ms, keep_most;
     /* Bytes, as JSON, that cross at once: a result of an action or a child that is longer is a ValueError in the
      * workflow, a longer input or payload of a signal is HD_LIMIT, and of a longer exception only the class stays.
-     * Default 16 MiB. */
+     * For inputs and payloads the engine counts that is called, also if another program runs the instance; for results
+     * and exceptions that which runs it. Default 16 MiB. */
     uint64_t value_max;
     /* Into how many shards the instances of the space are divided, 1,024 at most; one program at a time runs a shard.
      * The store keeps the number. 0: the store's number; 1 in a new store. Another number replaces the store's if no
@@ -155,8 +156,8 @@ HD_API hd_pool *hd_action_pool(hd_action *action);
 /* Sets the result; absent counts as null. Returns the value's status: a failed value fails the attempt. */
 HD_API hd_status hd_action_return(hd_action *action, hd_value result);
 /* Raises an exception of this class ("ValueError") in the workflow. Of a dotted name ("json.JSONDecodeError") that the
- * engine does not know the last part counts; an unknown class is a RuntimeError whose message begins with the name. The
- * message is cut after 399 bytes. Returns HD_FAILED. */
+ * engine does not know the last part counts; an unknown class is a RuntimeError whose message begins with the name, and
+ * NULL or "" a RuntimeError. The message is cut after 399 bytes. Returns HD_FAILED. */
 HD_API hd_status hd_action_raise(hd_action *action, const char *class_name, const char *format, ...)
     HD_PRINTF(3, 4);
 

@@ -44,10 +44,11 @@ typedef struct cell_wait {
     scope *names;
     code *until;
     frame *vars;
-    uint32_t slot;   /* of `value` */
-    bool gone;       /* the step waits no longer */
-    bool ended;      /* with `result`, or failed with `message` */
-    hd_value result; /* owned */
+    uint32_t slot;          /* of `value` */
+    bool gone;              /* the step waits no longer */
+    bool ended;             /* with `result`, or failed with `message` */
+    hd_value result;        /* owned */
+    const char *class_name; /* of the failure */
     char message[256];
 } cell_wait;
 
@@ -143,7 +144,7 @@ static void end_waits(hd_runtime *rt, void *ctx) {
     for (list_node *n; (n = list_pop_front(&j->over));) {
         cell_wait *c = LIST_ENTRY(n, cell_wait, link);
         assert(c->gone || c->message[0] || hd_value_exists(c->result));
-        if (!c->gone && c->message[0]) (void)task_fail(j->e, c->token, "ValueError", c->message);
+        if (!c->gone && c->message[0]) (void)task_fail(j->e, c->token, c->class_name, c->message);
         else if (!c->gone) (void)task_complete(j->e, c->token, c->result);
         free_wait(c);
     }
@@ -158,6 +159,7 @@ static void end_later(cell_wait *c) {
 
 static void note_failure(cell_wait *c, ev exception) {
     hd_pool *pool;
+    c->class_name = "ValueError";
     snprintf(c->message, sizeof c->message, "until");
     if (hd_pool_open(c->j->rt->heap, &pool)) return;
     hd_value v = encode_value(c->j->w, pool, exception);
@@ -167,12 +169,22 @@ static void note_failure(cell_wait *c, ev exception) {
     hd_pool_close(pool);
 }
 
-/* Evaluates `until` with the value. True: the wait is over, because the expression is true, or because it raised, which
- * is noted. */
+/* A value that is no encoding (docs/EXPRESSIONS.md) is one that no expression can read. */
+static bool refuse_value(cell_wait *c, hd_status status, const hd_error *error) {
+    if (status == HD_NOMEM) return false;
+    c->class_name = "TypeError";
+    snprintf(c->message, sizeof c->message, "the value of the cell: %.200s", error->message);
+    return true;
+}
+
+/* Evaluates `until` with the value. True: the wait is over, because the expression is true, or because the value cannot
+ * be read or the expression has raised, which is noted. */
 static bool try_value(cell_wait *c, hd_value value) {
     world *w = c->j->w;
     ev v = ev_none(), test;
-    if (hd_value_exists(value) && decode_value(w, value, &v, NULL)) return false;
+    hd_error error = { 0 };
+    hd_status status = hd_value_exists(value) ? decode_value(w, value, &v, &error) : HD_OK;
+    if (status) return refuse_value(c, status, &error);
     frame_set(c->vars, c->slot, v);
     outcome o = machine_eval(c->j->m, c->until, c->vars, &test);
     int truth = o == OUTCOME_VALUE ? ev_truth(w, test) : 0;

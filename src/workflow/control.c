@@ -353,6 +353,7 @@ static hd_status check_signal(hd_engine *e, const char *id, hd_value doc, const 
 }
 
 hd_status hd_workflow_signal(hd_engine *e, const char *id, const char *signal, hd_value payload) {
+    if (!signal) return runtime_fail(e->rt, HD_USAGE, "no signal is named");
     hd_pool *pool;
     hd_status status = hd_pool_open(e->heap, &pool);
     if (status) return status;

@@ -32,7 +32,8 @@ hd_status hd_action_raise(hd_action *a, const char *class_name, const char *form
     va_start(arguments, format);
     vsnprintf(a->message, sizeof a->message, format, arguments);
     va_end(arguments);
-    snprintf(a->class_name, sizeof a->class_name, "%s", class_name);
+    snprintf(a->class_name, sizeof a->class_name, "%s",
+             class_name && *class_name ? class_name : "RuntimeError");
     return HD_FAILED;
 }
 

@@ -307,8 +307,13 @@ static hd_status start(hd_engine *e, hd_tx *tx, const char *name, hd_value input
     return status;
 }
 
+static hd_status no_name(hd_engine *e) {
+    return runtime_fail(e->rt, HD_USAGE, "no workflow is named");
+}
+
 hd_status hd_workflow_start(hd_engine *e, const char *name, hd_value input,
                             const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]) {
+    if (!name) return no_name(e);
     hd_status status = start(e, NULL, name, input, options, id);
     if (!status && e->active) flight_begin_group(e);
     return status;
@@ -316,6 +321,7 @@ hd_status hd_workflow_start(hd_engine *e, const char *name, hd_value input,
 
 hd_status hd_workflow_start_in(hd_engine *e, hd_tx *tx, const char *name, hd_value input,
                                const hd_start_options *options, char id[HD_INSTANCE_ID_SIZE]) {
+    if (!name) return no_name(e);
     hd_status status = inbox_listen(e);
     return status ? status : start(e, tx, name, input, options, id);
 }

@@ -758,6 +758,50 @@ static void a_wait_that_cannot_be_is_a_value_error(void **state) {
     assert_raised("ValueError"); /* None + 1 */
 }
 
+/* docs/EXPRESSIONS.md, Encoding: such a value is refused. */
+static void a_wait_for_what_is_no_encoding_is_a_type_error(void **state) {
+    hd_flow *f = flow();
+    hd_flow_wait_for(f, "v", "'main/n'", "value is not None", NULL, 0);
+    hd_flow_return(f, "v");
+    register_flow(f);
+    start("w", "{}");
+    pump();
+    assert_int_equal(hd_write_json(rt, hd_cell_at(rt, "main/n"), "{\"$$range\":[1]}"), HD_OK);
+    pump();
+    hd_runtime_settle(rt);
+    assert_raised("TypeError");
+}
+
+static hd_status raise_unnamed(hd_action *a, hd_value args, void *ctx) {
+    return hd_action_raise(a, ctx, "number %d", 7);
+}
+
+static void an_exception_without_class_is_a_runtime_error(void **state) {
+    hd_value result;
+    for (int i = 0; i < 2; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "raise%d", i);
+        hd_action_spec spec = { .name = name, .fn = raise_unnamed, .ctx = i ? "" : NULL };
+        assert_int_equal(hd_action_register(engine, &spec), HD_OK);
+        hd_flow *f = flow();
+        hd_flow_action(f, NULL, name, NULL);
+        register_flow(f);
+        start("w", "{}");
+        assert_int_equal(await(&result), HD_FAILED);
+        assert_string_equal(hd_value_as_text(hd_value_at(result, "$error"), ""), "RuntimeError");
+        assert_string_equal(hd_value_as_text(hd_value_at(result, "message"), ""), "number 7");
+    }
+}
+
+static void calls_without_a_name_are_refused(void **state) {
+    hd_flow *f = flow();
+    hd_flow_sleep(f, "1");
+    register_flow(f);
+    assert_int_equal(hd_workflow_start(engine, NULL, hd_object(), NULL, id), HD_USAGE);
+    start("w", "{}");
+    assert_int_equal(hd_workflow_signal(engine, id, NULL, hd_null()), HD_USAGE);
+}
+
 static void the_builder_has_a_call_for_each_option(void **state) {
     hd_value ir;
     hd_flow *f = flow();
@@ -839,6 +883,9 @@ int main(void) {
         IN_A_WORLD(a_key_that_no_cell_can_have_is_refused),
         IN_A_WORLD(a_name_that_is_no_text_is_refused),
         IN_A_WORLD(a_wait_that_cannot_be_is_a_value_error),
+        IN_A_WORLD(a_wait_for_what_is_no_encoding_is_a_type_error),
+        IN_A_WORLD(an_exception_without_class_is_a_runtime_error),
+        IN_A_WORLD(calls_without_a_name_are_refused),
         IN_A_WORLD(the_builder_has_a_call_for_each_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
