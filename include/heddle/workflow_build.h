@@ -52,8 +52,8 @@ HD_API bool hd_flow_problem(const hd_flow *flow, size_t index, hd_error *problem
 HD_API void hd_flow_at(hd_flow *flow, const char *file, int line);
 /* Sets the id of the node that the next call makes; without it the id is made from the node's position. Ids name the
  * steps of running instances: set one if a step must keep its name when other steps are put before it. Two nodes of a
- * function with one id are a problem. A step in a finally stands on each way out: the first has the id, the others have
- * a number behind it, "undo.2". */
+ * function with one id are a problem, and so is an id before hd_flow_break or hd_flow_continue, which are no nodes. A
+ * step in a finally stands on each way out: the first has the id, the others have a number behind it, "undo.2". */
 HD_API void hd_flow_id(hd_flow *flow, const char *id);
 
 /* ---- Inputs -------------------------------------------------------------------------------- */

@@ -465,8 +465,15 @@ void hd_flow_raise(hd_flow *f, const char *exception) {
         expression(f, "hd_flow_raise", exception));
 }
 
-void hd_flow_break(hd_flow *f) { add_step(f, FLOW_BREAK, "hd_flow_break", "break"); }
-void hd_flow_continue(hd_flow *f) { add_step(f, FLOW_CONTINUE, "hd_flow_continue", "continue"); }
+/* They are edges: no node could have the id. */
+void hd_flow_break(hd_flow *f) {
+    check_id_used(f);
+    add_step(f, FLOW_BREAK, "hd_flow_break", "break");
+}
+void hd_flow_continue(hd_flow *f) {
+    check_id_used(f);
+    add_step(f, FLOW_CONTINUE, "hd_flow_continue", "continue");
+}
 
 void hd_flow_call(hd_flow *f, const char *into, const char *function, const char *args) {
     flow_step *s = add_node(f, "CALL", "hd_flow_call", function);

@@ -649,6 +649,18 @@ static void w_id_of_function(hd_flow *f) {
     hd_flow_id(f, "a");
     hd_flow_function(f, "g", NULL);
 }
+static void w_id_of_break(hd_flow *f) {
+    hd_flow_while(f, "True");
+    hd_flow_id(f, "a");
+    hd_flow_break(f);
+    hd_flow_end(f);
+}
+static void w_id_of_continue(hd_flow *f) {
+    hd_flow_for(f, "i", "range(2)");
+    hd_flow_id(f, "a");
+    hd_flow_continue(f);
+    hd_flow_end(f);
+}
 static void w_cell(hd_flow *f) {
     hd_flow_wait_for(f, "r", "'main/x'", "value > 1", "cell='main/y'", 2);
 }
@@ -729,6 +741,8 @@ static void what_is_wrong_is_said_with_call_and_line(void **state) {
         { w_last_id, "hd_flow_id: no step stands behind it" },
         { w_two_ids, "hd_flow_id: no step stands behind it" },
         { w_id_of_function, "hd_flow_id: no step stands behind it" },
+        { w_id_of_break, "hd_flow_id: no step stands behind it" },
+        { w_id_of_continue, "hd_flow_id: no step stands behind it" },
         { w_cell, "the names of a condition cannot have \"cell\"" },
         { w_until, "the names of a condition cannot have \"until\"" },
         { w_value, "the names of a condition cannot have \"value\"" },
