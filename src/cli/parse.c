@@ -263,19 +263,35 @@ static const char *operand_name(const command *cmd, size_t index, int *length) {
     return at;
 }
 
+static const char *how_to_write(const command *cmd, char hint[256]) {
+    snprintf(hint, 256, "Write: heddle %s %s", cmd->name, cmd->operands);
+    return hint;
+}
+
+int refuse_words(cli *c, size_t most) {
+    char hint[256];
+    if (c->operand_count <= most) return CLI_OK;
+    return cli_fail(c, CLI_USAGE, how_to_write(c->command, hint), "\"%s\" is one word too many",
+                    c->operands[most]);
+}
+
+int refuse_options(cli *c, const char *word, const char *const *names) {
+    for (; *names; names++)
+        if (option_given(c, *names))
+            return cli_fail(c, CLI_USAGE, NULL, "\"%s\" has no --%s", word, *names);
+    return CLI_OK;
+}
+
 static int check_operands(cli *c) {
     const command *cmd = c->command;
     int length;
     hd_error error;
     if (c->operand_count && postgres_refuse_misspelt(c->operands[0], &error))
         return cli_fail(c, CLI_USAGE, NULL, "%s", error.message);
-    if (c->operand_count >= cmd->least && c->operand_count <= cmd->most) return CLI_OK;
+    if (c->operand_count >= cmd->least) return refuse_words(c, cmd->most);
     char hint[256];
-    snprintf(hint, sizeof hint, "Write: heddle %s %s", cmd->name, cmd->operands);
-    if (c->operand_count >= cmd->least)
-        return cli_fail(c, CLI_USAGE, hint, "\"%s\" is one word too many", c->operands[cmd->most]);
     const char *missing = operand_name(cmd, c->operand_count, &length);
-    return cli_fail(c, CLI_USAGE, hint, "%.*s is missing", length, missing);
+    return cli_fail(c, CLI_USAGE, how_to_write(cmd, hint), "%.*s is missing", length, missing);
 }
 
 /* Whether --json is among the words. Looked at before they are parsed, so that an error in them is printed

@@ -23,4 +23,9 @@ int option_time(cli *c, const char *name, uint64_t *ms);
 /* As option_time, in seconds. */
 int option_seconds(cli *c, const char *name, double *out);
 
+/* Of a command whose first words say what is done: CLI_USAGE, said, if there are more than `most` operands, or if an
+ * option of the list, which ends with NULL, was given with a word that does not have it. */
+int refuse_words(cli *c, size_t most);
+int refuse_options(cli *c, const char *word, const char *const *names);
+
 #endif

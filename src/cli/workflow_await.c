@@ -69,7 +69,8 @@ static void rest(waiting *w) {
     store_wait_until(&w->f->s, next < w->end_ns ? next : w->end_ns);
 }
 
-/* Whether a program runs the instance, as the leases tell. Where no tree is drawn, a line says once that none does. */
+/* Whether a program runs the instance, as the leases tell. Where no tree is drawn, a line says once that none does;
+ * with --json it is a remark, whatever else is not printed. */
 static void look_for_runner(waiting *w, hd_value doc) {
     int64_t pid;
     flow f = *w->f; /* with a pool that is gone afterwards: this may go on for days */
@@ -79,7 +80,7 @@ static void look_for_runner(waiting *w, hd_value doc) {
     if (hd_pool_open(hd_runtime_heap(f.s.rt), &f.s.pool)) return;
     w->t.orphan = !flow_runner(&f, &pid);
     hd_pool_close(f.s.pool);
-    if (w->t.orphan && !said && w->t.lines)
+    if (w->t.orphan && !said && (w->t.lines || w->f->s.c->json))
         cli_warn(w->f->s.c, "no program runs %s; the next one goes on with it", w->t.id);
 }
 

@@ -76,7 +76,7 @@ static int list(listing *l, const char *workflow) {
     int failed = workflow && !l->printed && !interrupted() ? flow_latest(f, workflow, &ir) : CLI_OK;
     if (failed) return failed;
     if (!l->printed && !f->s.c->json) {
-        fputs(workflow ? "there are no instances of " : "there are no instances", stdout);
+        printf("there are no %sinstances%s", id ? "more " : "", workflow ? " of " : "");
         print_plain(stdout, workflow ? workflow : "");
         putchar('\n');
     }

@@ -35,14 +35,19 @@ static int store_queue(flow *f, const hd_queue *q) {
     return status ? flow_refused(f, status, NULL) : show(f, q->name);
 }
 
+/* One that is paused stays so. */
 static int put(flow *f) {
     uint64_t most = 0;
     int failed = option_number(f->s.c, "most", &most);
     if (!failed && most > UINT32_MAX)
         failed = cli_fail(f->s.c, CLI_USAGE, NULL, "--most is a number of steps");
-    return failed
-               ? failed
-               : store_queue(f, &(hd_queue){ .name = f->s.c->operands[2], .most = (uint32_t)most });
+    if (failed) return failed;
+    hd_value state;
+    const char *name = f->s.c->operands[2];
+    hd_status status = hd_queue_state(f->engine, name, f->s.pool, &state);
+    if (status) return flow_refused(f, status, NULL);
+    return store_queue(
+        f, &(hd_queue){ .name = name, .most = (uint32_t)most, .paused = is_paused(state) });
 }
 
 /* Its bound stays as it is. */
@@ -62,10 +67,14 @@ static int act(flow *f) {
     cli *c = f->s.c;
     const char *word = word_of(c);
     bool pauses = !strcmp(word, "pause"), resumes = !strcmp(word, "resume");
-    if (!strcmp(word, "ls")) return flow_list(f, hd_queue_list, show, "no queue has bounds");
-    if (!pauses && !resumes && strcmp(word, "put") != 0)
+    bool puts = !strcmp(word, "put"), lists = !strcmp(word, "ls");
+    if (!lists && !pauses && !resumes && !puts)
         return cli_fail(c, CLI_USAGE, "ls, put, pause or resume", "there is no \"%s\" of queues",
                         word);
+    int failed = refuse_words(c, lists ? 2 : 3);
+    if (!failed && !puts) failed = refuse_options(c, word, (const char *const[]){ "most", NULL });
+    if (failed) return failed;
+    if (lists) return flow_list(f, hd_queue_list, show, "no queue has bounds");
     if (c->operand_count < 3)
         return cli_fail(c, CLI_USAGE, "heddle help workflow queues",
                         "\"%s\" needs the name of a queue", word);
@@ -89,7 +98,8 @@ const command command_workflow_queues = {
     .summary = "how many steps of a queue run at once",
     .text =
         "Steps that name a queue wait in it. ls lists the queues that have bounds. put NAME says "
-        "that at most --most of its steps are with workers at once; without --most, any number. "
+        "that at most --most of its steps are with workers at once; without --most, any number; a "
+        "queue that is paused stays so. "
         "pause begins none of them until resume; what runs may finish. The program that runs the "
         "workflows of the store hears of it at once.",
     .options = (const cli_option[]){ { "most", "COUNT", "steps at once (default: any number)" },

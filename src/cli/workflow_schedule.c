@@ -47,7 +47,8 @@ static int read_schedule(flow *f, hd_schedule *out) {
     out->catch_up = (hd_catch_up)catch_up;
     bool repeats = out->every_s > 0;
     if (!failed && !out->cron == !repeats)
-        failed = cli_fail(c, CLI_USAGE, "--cron '30 2 * * 1-5' or --every 1h", "when?");
+        failed = cli_fail(c, CLI_USAGE, "--cron '30 2 * * 1-5' or --every 1h",
+                          repeats ? "--cron and --every are given, and one is too many" : "when?");
     return failed;
 }
 
@@ -223,7 +224,13 @@ static int run(cli *c) {
                         d->operands > 3 ? "the name of a schedule and that of a workflow"
                                         : "the name of a schedule");
     bool changes = d->act || d->run == put;
-    int failed = flow_open_engine(c, &f, changes ? STORE_WRITE : STORE_READ);
+    int failed = refuse_words(c, d->run == put ? 5 : d->operands);
+    if (!failed && d->run != put)
+        failed = refuse_options(c, d->word,
+                                (const char *const[]){ "cron", "zone", "every", "jitter", "overlap",
+                                                       "catch-up", NULL });
+    if (failed) return failed;
+    failed = flow_open_engine(c, &f, changes ? STORE_WRITE : STORE_READ);
     if (!failed) failed = act(&f, d);
     if (!failed) failed = flow_sync(&f, f.s.file);
     return flow_close(&f, failed);

@@ -432,7 +432,7 @@ static void print_head(question *q) {
         flow_print_runner(&q->f);
     else if (!flow_is_over(doc) && !q->answered)
         printf("  %sfrom the store; process %" PRId64
-               " runs it and was not asked: give its --socket%s\n",
+               " runs it and was not asked: if it serves, give its --socket%s\n",
                out_colour(c, COLOUR_DIM), pid, out_colour(c, COLOUR_NONE));
     if (!flow_is_over(doc) && !q->answered) flow_print_requests(&q->f);
 }

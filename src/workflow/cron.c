@@ -132,6 +132,9 @@ hd_status cron_parse(const char *text, cron *out, hd_error *error) {
     bool star[5];
     text = macro(text);
     cron_reader r = { text, text, fields, error };
+    if (*text == '@')
+        return refuse(&r, "cron: the words are @hourly, @daily, @midnight, @weekly, @monthly, "
+                          "@yearly and @annually");
     for (int i = 0; i < 5; i++) {
         r.at += strspn(r.at, " \t");
         r.f = &fields[i];

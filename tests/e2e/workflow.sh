@@ -159,6 +159,7 @@ check "ls: the same" holds says "spared/k .*2286-11-.*  0 ms" ls p.db spared
 check "show: nobody runs it" holds until_true says "no program runs it (process $pid has ended)" show p.db passed/k
 check "workflow why: the same" holds until_true says "no program runs it (process $pid has ended)" why p.db passed/k
 check "await: the same" fails 6 "no program runs passed/k; the next one goes on with it" workflow await p.db passed/k --timeout 0.1
+check "await --json: as a remark" fails 6 '"warning":"no program runs passed/k' workflow await p.db passed/k --timeout 0.1 --json
 check "why-not of an instance that there is not" fails 2 "there is no instance passed/n" why-not p.db passed/n
 check "why-not of an unknown workflow: what is near" fails 2 "Did you mean passed/k" why-not p.db pased/k
 check "the key is kept where only the workflow is near" fails 2 "Did you mean passed/zebra" why-not p.db pased/zebra
@@ -502,7 +503,10 @@ check "no queue has bounds" gives 0 "no queue has bounds" workflow queues r.db
 check "a queue gets a bound" gives 0 "mail  at most 4 steps at once" workflow queues w.db put mail --most 4
 check "it is paused, and keeps it" gives 0 "mail  at most 4 steps at once, paused" workflow queues w.db pause mail
 check "as JSON" gives 0 '{"most":4,"name":"mail","paused":true}' workflow queues w.db --json
+check "put leaves it paused" gives 0 "mail  at most 4 steps at once, paused" workflow queues w.db put mail --most 4
 check "it goes on" gives 0 "mail  at most 4 steps at once" workflow queues w.db resume mail
+check "pause takes no bound" fails 1 '"pause" has no --most' workflow queues w.db pause mail --most 9
+check "ls takes no name" fails 1 '"mail" is one word too many' workflow queues w.db ls mail
 check "a queue has a name" fails 4 "a queue has a name of letters" workflow queues w.db put "a b"
 check "an unknown word of queues is refused" fails 1 "ls, put, pause" workflow queues w.db make mail
 check "a queue without its name is refused" fails 1 "needs the name of a queue" workflow queues w.db pause
@@ -529,6 +533,12 @@ check "and units in a wrong order" fails 1 '90s, 15m, 1h30m, 1d' workflow schedu
 check "and one below zero" fails 1 'not "-3"' workflow schedule w.db put bad steps --every=-3
 check "the interval is removed" gives 0 "often is removed" workflow schedule w.db rm often
 check "a schedule needs times" fails 1 "when?" workflow schedule w.db put bad steps
+check "or a word that there is" fails 4 "@hourly, @daily" workflow schedule w.db put bad steps --cron @reboot
+check "ls --after the last says that there are no more" gives 0 "there are no more instances" workflow ls w.db --after zzz
+check "of one sort" fails 1 "one is too many" workflow schedule w.db put bad steps --every 1h --cron '* * * * *'
+check "rm takes one name" fails 1 '"other" is one word too many' workflow schedule w.db rm night other
+check "ls takes none" fails 1 '"extra" is one word too many' workflow schedule w.db ls extra
+check "pause takes no times" fails 1 '"pause" has no --every' workflow schedule w.db pause night --every 9s
 check "pause" gives 0 "night is paused" workflow schedule w.db pause night
 check "show --json" holds says '"paused":true' schedule w.db show night --json
 check "trigger" gives 0 "night has one more time, now" workflow schedule w.db trigger night
