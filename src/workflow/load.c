@@ -511,21 +511,10 @@ static hd_status check_strands(loader *l) {
     return HD_OK;
 }
 
-/* Of a fan that is waited for, the first so many branches have been begun, and some have not ended. */
 static hd_status check_branches(loader *l) {
-    for (uint32_t i = 0; i < l->known.count; i++) {
-        const known *k = &l->known.items[i];
-        const fan *f = k->kind == KNOWN_BRANCH ? find_known(l, KNOWN_FAN, k->number, 0) : NULL;
-        if (f && f->waiter && k->index >= f->begun)
-            return corrupt(l, "/fans", "a branch before another has not begun");
-    }
     LIST_FOR (n, &l->in->fans) {
         const fan *f = LIST_ENTRY(n, fan, link);
-        uint32_t at = 0;
         if (f->waiter && f->done == f->begun) return corrupt(l, "/fans", "no branch is open");
-        for (const dict_entry *e; f->waiter && (e = dict_next(f->results.dict, &at));)
-            if (e->key.i >= f->begun)
-                return corrupt(l, "/fans", "a branch before another has not begun");
     }
     return HD_OK;
 }

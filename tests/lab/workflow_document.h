@@ -49,7 +49,8 @@ static instance *load_again(instance *in, plan *p) {
     hd_error error = { 0 };
     instance_close(in);
     assert_int_equal(instance_open(w, p, &steps_begun, &in), HD_OK);
-    if (instance_load(in, document, &error)) fail_msg("%s", error.message);
+    if (instance_load(in, document, &error))
+        fail_msg("%s in %s", error.message, hd_json_print(pool, document, HD_JSON_COMPACT, NULL));
     return in;
 }
 
