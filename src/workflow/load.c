@@ -206,6 +206,7 @@ static hd_status load_variables(loader *l, activation *a, hd_iter it) {
 /* As loop_begin() in walk.c makes it. */
 static bool loop_fits(const loop_state *s, bool is_while) {
     ev_kind over = s->over.kind, source = s->source.kind;
+    if (s->visit > INT64_MAX) return false;
     if (source == EV_DICT || source == EV_SET || source == EV_VIEW)
         return over == EV_LIST && s->visit <= s->over.list->count;
     return source == EV_UNBOUND &&
@@ -466,6 +467,7 @@ static hd_status load_strand(loader *l, const numbered *n) {
     strand_set_state(s, state);
     list_push_back(&l->in->unqueued, &s->unqueued);
     if (state == STRAND_CHILD) list_push_back(&l->in->wanted, &s->want);
+    if (state == STRAND_CHILD || state == STRAND_FAN) s->due_ms = 0; /* they have no timer */
     s->lost = (uint32_t)hd_value_as_int(hd_value_at(v, "lost"), 0);
     s->limit = hd_value_ref(hd_value_at(v, "limit"));
     s->why = hd_value_ref(hd_value_at(v, "why"));

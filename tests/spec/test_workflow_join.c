@@ -779,7 +779,7 @@ static hd_status raise_unnamed(hd_action *a, hd_value args, void *ctx) {
 static void an_exception_without_class_is_a_runtime_error(void **state) {
     hd_value result;
     for (int i = 0; i < 2; i++) {
-        char name[8];
+        char name[20];
         snprintf(name, sizeof name, "raise%d", i);
         hd_action_spec spec = { .name = name, .fn = raise_unnamed, .ctx = i ? "" : NULL };
         assert_int_equal(hd_action_register(engine, &spec), HD_OK);
