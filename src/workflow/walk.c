@@ -502,8 +502,8 @@ static bool run_fan_head(strand *s, const plan_node *n) {
     return fan_go_on(f);
 }
 
-/* The branch's result or exception. A branch that was not begun before the fan was cancelled counts as cancelled, and so
- * does one whose result is missing in the document. */
+/* The branch's result or exception. A branch that was not begun before the fan was cancelled counts as cancelled, and
+ * so does one whose result is missing in the document. */
 static ev fan_result(const fan *f, uint32_t index) {
     world *w = f->a->in->w;
     const dict_entry *e = dict_find(w, f->results.dict, ev_int(index));
