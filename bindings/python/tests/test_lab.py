@@ -237,6 +237,23 @@ def test_advance_runs_all_that_is_due_by_then(steps):
         assert {status for _, status in lab.store.instances(Daily)} == {"done"} and lab.count("in_a_thread") == 3
 
 
+def test_advance_does_not_wait_in_real_time_for_what_is_debounced():
+    seen = []
+    with Lab() as lab:
+        cell = lab.store.cell("main/a")
+
+        @lab.store.effect(debounce=60)
+        def show():
+            seen.append(cell())
+
+        began = time.monotonic()
+        for seconds in (1, 1, 10, 40, 7):
+            lab.advance(seconds)
+        assert seen == []
+        lab.advance(2)
+        assert seen == [None] and time.monotonic() - began < 2
+
+
 @heddle.action(timeout=30)
 async def hangs() -> None:
     await asyncio.Event().wait()

@@ -260,7 +260,9 @@ class Lab:
         while rounds < REST_ROUNDS:
             await asyncio.sleep(0 if rounds else 0.001)
             busy, due = driver.is_busy(), runtime.due()
-            if not busy and not driver.has_pending() and runtime.idle() and due != 0:
+            # A node that waits for a time is not idle, and nothing but the clock can help it; an async function goes on by itself.
+            still = runtime.idle() or (due is not None and not driver.tasks)
+            if not busy and not driver.has_pending() and still and due != 0:
                 rounds += 1
                 continue
             rounds = 0
