@@ -152,6 +152,7 @@ class Flows:
 
     async def result(self, id: str) -> Any:
         loop = self.driver.attach()
+        self._check_started(id)
         told = loop.create_future()
         self._waiting.add(told)
         told.add_done_callback(self._waiting.discard)
@@ -161,6 +162,18 @@ class Flows:
             return await told
         finally:
             timer.cancel()
+
+    def _check_started(self, id: str) -> None:
+        """UsageError: a run has started the instance, so that it begins when the run ends."""
+        if not self.driver.runtime.in_transaction:
+            return
+        try:
+            self.engine.state(id)
+        except _heddle.Error as error:
+            if error.status == "HD_NOT_FOUND":
+                raise _heddle.UsageError(
+                    f"{id} cannot be waited for here: what a computation or an effect starts begins when it ends. To wait for the "
+                    "result inside of it, start the instance in a task of its own: await asyncio.create_task(store.run(...))") from None
 
     def _warn_unserved(self, id: str) -> None:
         try:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 SECONDS = 0.1
 """Between two looks."""
 
+ID_LEAST = 24
+"""Columns that an id keeps."""
+
 
 def _part_of(step: dict[str, Any]) -> str:
     """What one open step does, in a few words."""
@@ -25,17 +28,29 @@ def _part_of(step: dict[str, Any]) -> str:
 
 def line_of(state: dict[str, Any]) -> str:
     """What an instance does now, in one line."""
+    return f"{state['id']}: {_does(state)}"
+
+
+def _does(state: dict[str, Any]) -> str:
     steps = state.get("steps", [])
     parts = [_part_of(step) for step in steps[:4]]
     more = len(steps) - 4 + state.get("more", 0)
     if more > 0:
         parts.append(f"and {more} more")
-    return f"{state['id']}: {', '.join(parts) or state['status']}"
+    return ", ".join(parts) or str(state["status"])
 
 
 def cut(line: str, columns: int) -> str:
     """Shortens the line to so many columns: a line that wraps cannot be drawn over."""
     return line if len(line) <= columns else line[:max(columns - 3, 0)] + "..."
+
+
+def fit(id: str, does: str, columns: int) -> str:
+    """One line of at most so many columns: a long id loses its middle, down to ID_LEAST columns, before anything else is cut."""
+    room = max(columns - len(does) - 2, ID_LEAST)
+    if len(id) > room:
+        id = f"{id[:(room - 3) // 2]}...{id[len(id) - (room - 2) // 2:]}"
+    return cut(f"{id}: {does}", columns)
 
 
 def _columns(of: TextIO) -> int:
@@ -53,10 +68,11 @@ class _Line:
     def __init__(self, to: TextIO) -> None:
         self.to, self.terminal, self.last = to, to.isatty(), ""
 
-    def draw(self, text: str) -> None:
+    def draw(self, id: str, does: str) -> None:
+        text = f"{id}: {does}"
         if text == self.last:
             return
-        self.to.write(f"\r\x1b[K{cut(text, _columns(self.to))}" if self.terminal else f"{text}\n")
+        self.to.write(f"\r\x1b[K{fit(id, does, _columns(self.to))}" if self.terminal else f"{text}\n")
         self.to.flush()
         self.last = text
 
@@ -78,9 +94,9 @@ async def shown(handle: Handle[Any]) -> Any:
     line = _Line(sys.stderr)
     try:
         while not over.done():
-            line.draw(line_of(await handle.state()))
+            line.draw(handle.id, _does(await handle.state()))
             await asyncio.wait([over], timeout=SECONDS)
-        line.draw(f"{handle.id}: {await handle.status()}")
+        line.draw(handle.id, await handle.status())
         return await over
     finally:
         line.end()

@@ -821,10 +821,43 @@ def test_progress_on_a_terminal_is_cut_to_its_width(monkeypatch):
     with os.fdopen(other, "w") as to:
         monkeypatch.setattr(os, "get_terminal_size", lambda fd: os.terminal_size((21, 5)))
         line = progress._Line(to)
-        line.draw("x" * 30)
+        line.draw("w", "x" * 30)
         line.end()
-    assert read_all(terminal).replace(b"\r\n", b"\n") == b"\r\x1b[K" + b"x" * 17 + b"...\n"
+    assert read_all(terminal).replace(b"\r\n", b"\n") == b"\r\x1b[Kw: " + b"x" * 14 + b"...\n"
     os.close(terminal)
+
+
+def test_progress_shortens_a_long_id_before_what_the_instance_does():
+    id = "Checkout/" + "0123456789" * 9
+    line = progress.fit(id, "charge (running)", 60)
+    assert len(line) == 60
+    assert line.startswith("Checkout/0123") and line.endswith("6789: charge (running)") and "..." in line
+    assert progress.fit("w/k", "charge (running)", 60) == "w/k: charge (running)"
+    assert progress.fit(id, "x" * 90, 60) == progress.fit(id, "x" * 99, 60)
+
+
+def test_a_result_that_an_effect_cannot_wait_for_says_why():
+    raised = []
+
+    async def main():
+        async with heddle.open() as store:
+            @store.effect
+            async def begin():
+                handle = await store.start(call(one), 1)
+                try:
+                    await handle.result()
+                except heddle.UsageError as error:
+                    raised.append(str(error))
+            while not raised:
+                await asyncio.sleep(0.01)
+            while not store.instances(status="done"):  # it has begun all the same
+                await asyncio.sleep(0.01)
+
+    async def one(x):
+        return x
+
+    asyncio.run(main())
+    assert "begins when it ends" in raised[0]
 
 
 class Abrupt(BaseException):
