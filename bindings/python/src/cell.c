@@ -161,8 +161,24 @@ static PyObject *name_of_cell(runtime_object *owner, hd_cell cell) {
     return out;
 }
 
+/* The same error, whose text begins with the name of the cell. */
+static void limit_names(runtime_object *owner, hd_cell cell) {
+    PyObject *e = exception_take(), *name = name_of_cell(owner, cell);
+    PyObject *text = name ? PyUnicode_FromFormat("%U: %S", name, e) : NULL;
+    PyObject *args = text ? PyTuple_Pack(1, text) : NULL;
+    if (args && !PyObject_SetAttrString(e, "args", args)) exception_restore(Py_NewRef(e));
+    Py_XDECREF(args);
+    Py_XDECREF(text);
+    Py_XDECREF(name);
+    Py_DECREF(e);
+}
+
 void cell_refusal_names(runtime_object *owner, hd_cell cell) {
     PyObject *type, *e, *traceback;
+    if (PyErr_ExceptionMatches(owner->st->by_class[HD_CLASS_INPUT])) {
+        limit_names(owner, cell);
+        return;
+    }
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) return;
     PyErr_Fetch(&type, &e, &traceback);
     PyObject *name = name_of_cell(owner, cell);

@@ -244,7 +244,10 @@ static hd_value cannot(PyObject *from, const step *at, const char *why) {
 /* The library says no: there is no memory, or it is too deep. */
 static hd_value checked(const writer *w, hd_value v) {
     hd_status status = hd_value_status(v);
-    if (status && !PyErr_Occurred()) raise_error(w->self->st, status, NULL);
+    hd_error deep = { .status = HD_LIMIT,
+                      .message = "the value is too large, or has more than 512 levels" };
+    bool plain = status == HD_LIMIT && w->how == PLAIN;
+    if (status && !PyErr_Occurred()) raise_error(w->self->st, status, plain ? &deep : NULL);
     return v;
 }
 
@@ -362,13 +365,17 @@ static void put_names(const writer *w, hd_builder *b, PyObject *dict, const step
     Py_XDECREF(before);
 }
 
-static bool keys_are_names(PyObject *dict) {
+/* Why the keys are no names of an object; NULL: they are. */
+static const char *refused_keys(PyObject *dict) {
     Py_ssize_t position = 0, length;
     PyObject *key, *item;
-    while (PyDict_Next(dict, &position, &key, &item))
-        if (!PyUnicode_CheckExact(key) || !PyUnicode_AsUTF8AndSize(key, &length))
-            return PyErr_Clear(), false;
-    return true;
+    while (PyDict_Next(dict, &position, &key, &item)) {
+        if (!PyUnicode_CheckExact(key)) return " with keys that are not str cannot be stored";
+        if (PyUnicode_AsUTF8AndSize(key, &length)) continue;
+        PyErr_Clear();
+        return " with a key that has a lone surrogate cannot be stored";
+    }
+    return NULL;
 }
 
 static hd_value write_keys(const writer *w, PyObject *dict) {
@@ -411,9 +418,9 @@ static hd_value write_names(const writer *w, PyObject *dict, const step *at, con
 }
 
 static hd_value write_dict(const writer *w, PyObject *from, const step *at) {
-    if (keys_are_names(from)) return write_names(w, from, at, NULL, hd_null());
-    if (w->how == TAGGED) return write_pairs(w, from, at);
-    return cannot(from, at, " with keys that are not str cannot be stored");
+    const char *refused = refused_keys(from);
+    if (!refused) return write_names(w, from, at, NULL, hd_null());
+    return w->how == TAGGED ? write_pairs(w, from, at) : cannot(from, at, refused);
 }
 
 /* ---- Everything else --------------------------------------------------------------------- */

@@ -336,9 +336,15 @@ def test_what_a_cell_cannot_hold():
     with heddle.open() as store:
         cell = store.cell("main/x")
         for value, message in [({"a": {1}}, "set cannot be stored in a cell at value['a']"), ({1: 2}, "keys that are not str"),
-                               ("\ud800", "lone surrogate"), (2**64, "beyond 64 bits")]:
+                               ("\ud800", "lone surrogate"), ({"\udfff": 1}, "main/x: dict with a key that has a lone surrogate cannot be stored"), (2**64, "beyond 64 bits")]:
             with pytest.raises(TypeError, match=__import__("re").escape(message)):
                 cell.set(value)
+        deep: list = []
+        for _ in range(600):
+            deep = [deep]
+        with pytest.raises(heddle.InputError, match="^main/x: .* more than 512 levels") as refused:
+            cell.set(deep)
+        assert refused.value.status == "HD_LIMIT"
         assert not cell.exists()
         cell.set((1, 2))
         assert cell() == [1, 2]
