@@ -108,6 +108,15 @@ def _check_function(fn: Any, what: str) -> None:
         raise TypeError(f"{what} takes a function, not {fn!r}")
 
 
+def _check_no_generator(fn: Any, what: str) -> None:
+    """TypeError: a call of the function runs nothing of it."""
+    from .version import is_generator
+
+    if is_generator(fn):
+        raise TypeError(f"{what} takes a function that returns its result, and {getattr(fn, '__name__', 'this one')} yields: "
+                        "a call would run nothing of it")
+
+
 def _milliseconds(given: Seconds) -> int:
     """Of a gate or a hold."""
     seconds = given if isinstance(given, (int, float)) else given.total_seconds()
@@ -117,10 +126,11 @@ def _milliseconds(given: Seconds) -> int:
 
 
 def _check_plain(fn: Any, what: str, instead: str) -> None:
-    """TypeError: it is no function, or an async one; nothing would await what it returns."""
+    """TypeError: it is no function, or an async one, whose result nothing would await; or one that yields."""
     from .version import is_async
 
     _check_function(fn, what)
+    _check_no_generator(fn, what)
     if is_async(fn):
         raise TypeError(f"{what} takes an ordinary function, and {getattr(fn, '__name__', 'this one')} is async: {instead}")
 
@@ -549,6 +559,7 @@ class Store(Workflows):
         from .version import is_async, version_of
 
         _check_function(fn, "an effect" if effect else "a computation")
+        _check_no_generator(fn, "an effect" if effect else "a computation")
         suspends = is_async(fn)
         name = name or getattr(fn, "__name__", None)
         runs: Callable[..., object] = fn
@@ -731,6 +742,10 @@ class Store(Workflows):
             for row in self.nodes():
                 if row["name"] == what:
                     return Node(self, row["node"], what)
+        handler = getattr(what, "handler", what)
+        if isinstance(handler, Handler):
+            raise _heddle.InputError(f"{handler.name or 'the function'} handles events and is no node: the receipt of an event says "
+                                     "what became of it, and nodes() what computes the cells that the handler reads")
         if isinstance(what, (str, _heddle.Cell)):
             return self._writer_of(what if isinstance(what, str) else what.name)
         raise _heddle.InputError(f"there is no node {what!r}")

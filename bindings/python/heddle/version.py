@@ -8,18 +8,27 @@ from functools import lru_cache, partial
 from types import CodeType, FunctionType
 from typing import Any
 
-CO_COROUTINE = 0x80
+CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 
 def is_async(fn: Any) -> bool:
     """Whether a call of ``fn`` returns a coroutine: ``fn`` is an async function, a partial of one, or an object with an
     async ``__call__``."""
+    return bool(_flags_of(fn) & CO_COROUTINE)
+
+
+def is_generator(fn: Any) -> bool:
+    """Whether a call of ``fn`` returns a generator, async or not."""
+    return bool(_flags_of(fn) & (CO_GENERATOR | CO_ASYNC_GENERATOR))
+
+
+def _flags_of(fn: Any) -> int:
     while isinstance(fn, partial):
         fn = fn.func
     if getattr(fn, "__code__", None) is None and not isinstance(fn, type):
         fn = getattr(type(fn), "__call__", None)
     code = getattr(fn, "__code__", None)
-    return code is not None and bool(code.co_flags & CO_COROUTINE)
+    return 0 if code is None else int(code.co_flags)
 
 
 def _text_of(code: CodeType) -> bytes:

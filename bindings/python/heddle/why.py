@@ -65,7 +65,8 @@ class WhyNot:
 
 class Graph:
     """What computes what: text at a prompt, a drawing in a notebook, ``save("graph.svg")`` for a file. ``nodes`` and
-    ``edges`` are lists of dicts; ``mermaid()`` is a text for drawing tools."""
+    ``edges`` are lists of dicts; ``mermaid()`` is a text for drawing tools. The drawing has the cells that each node
+    computes, and in dashed boxes those that nodes read and the program writes; handlers are not nodes."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.nodes: list[dict[str, Any]] = data["nodes"]
@@ -75,10 +76,23 @@ class Graph:
         from . import drawing
 
         place = {node["id"]: i for i, node in enumerate(self.nodes)}
-        names = [node.get("name") or "(no name)" for node in self.nodes]
+        boxes = [drawing.Box(node.get("name") or "(no name)", ", ".join(node.get("outputs", ())),
+                             "#fff" if node.get("status") == "clean" else "#fe9") for node in self.nodes]
         edges = [(place[e["from"]], place[e["to"]]) for e in self.edges if e["from"] in place and e["to"] in place]
-        fills = ["#fff" if node.get("status") == "clean" else "#fe9" for node in self.nodes]
-        return drawing.graph(names, edges, fills)
+        for cell, readers in self._given().items():
+            edges += ((len(boxes), place[reader]) for reader in readers)
+            boxes.append(drawing.Box(cell, dashed=True))
+        return drawing.graph(boxes, edges)
+
+    def _given(self) -> dict[str, list[int]]:
+        """Cells that nodes read and that no node computes, with their readers."""
+        computed = {output.partition("#")[0] for node in self.nodes for output in node.get("outputs", ())}
+        given: dict[str, list[int]] = {}
+        for node in self.nodes:
+            for read in node.get("reads", ()):
+                if read["cell"].partition("#")[0] not in computed:
+                    given.setdefault(read["cell"], []).append(node["id"])
+        return given
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, in the form that its name ends in: .svg, .mmd (Mermaid) or .txt."""

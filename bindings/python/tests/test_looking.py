@@ -6,6 +6,7 @@ import inspect
 import logging
 import os
 import pydoc
+import re
 import stat
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import xml.dom.minidom
 import pytest
 
 import heddle
-from heddle import Workflow, action, workflow
-from heddle.timeline import Timeline
+from heddle import Workflow, action, drawing, workflow
+from heddle.timeline import Timeline, timeline_of
 
 COMMAND = os.environ.get("HEDDLE_COMMAND")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
@@ -128,6 +129,18 @@ def test_why_of_a_part_of_what_is_computed():
         a.set(2)
         store.settle()
         assert "main/a" in str(store.why(sums["twice"]))
+
+
+def test_why_of_a_handler_says_what_to_ask_instead():
+    with heddle.open() as store:
+        @store.on("main/orders")
+        def ordered(event):
+            pass
+
+        for ask in (store.why, store.why_not):
+            for what in (ordered, ordered.handler):
+                with pytest.raises(heddle.InputError, match="^ordered handles events and is no node: .* receipt"):
+                    ask(what)
 
 
 # ---- Log lines
@@ -356,3 +369,55 @@ def test_a_drawing_of_any_name_is_well_formed():
             cell.sink(lambda value: None, name=name)
         drawn = xml.dom.minidom.parseString(store.graph()._repr_svg_())
         assert [text.firstChild.data for text in drawn.getElementsByTagName("text")] == ["a?b", "<&>\"'", "?", "\U0001f600"]
+
+
+def points_of(path):
+    """Where the line is level: the ends of its parts."""
+    numbers = [[float(n) for n in part.split()] for part in re.split("[MLC]", path)[1:]]
+    return [(part[-2], part[-1]) for part in numbers]
+
+
+def test_no_arrow_of_a_graph_passes_behind_a_box():
+    boxes = [drawing.Box(name, below) for name, below in [("a", ""), ("b", "main/b"), ("c", ""), ("d", "main/d"), ("e", "")]]
+    edges = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3), (3, 4), (0, 4), (0, 4)]
+    drawn = xml.dom.minidom.parseString(drawing.graph(boxes, edges))
+    rects = [[float(rect.getAttribute(name)) for name in ("x", "y", "width", "height")]
+             for rect in drawn.getElementsByTagName("rect") if rect.hasAttribute("rx")]
+    lines = [path.getAttribute("d") for path in drawn.getElementsByTagName("path")]
+    heads = [line for line in lines if line.endswith("z")]
+    assert len(rects) == 5 and len(heads) == 8 and len(lines) == 16
+    for line in lines:
+        points = [] if line.endswith("z") else points_of(line)
+        for (x1, y1), (x2, y2) in zip(points, points[1:]):
+            for x, y, width, height in rects:
+                assert not (x1 < x + width and x < x2 and y1 == y2 and y < y1 < y + height)
+                assert y1 == y2 or not (x1 < x and x + width < x2)  # a curve passes no column
+
+
+def test_a_graph_shows_cells_that_are_computed_and_that_are_given():
+    with heddle.open() as store:
+        given, computed = store.cell("main/given"), store.cell("main/computed")
+
+        @store.computed(computed)
+        def work():
+            return computed_from()
+
+        def computed_from():
+            return given()
+
+        computed.sink(lambda value: None, name="shown")
+        store.settle()
+        texts = re.findall(">([^<]+)</text>", store.graph()._repr_svg_())
+        assert sorted(texts) == ["main/computed", "main/given", "shown", "work"]
+
+
+def test_a_timeline_shows_how_long_a_step_took_where_that_is_known():
+    journal = [{"at": 1000, "what": "start"}, {"at": 3000, "what": "done", "node": "a", "step": "0.1"},
+               {"at": 7000, "what": "done", "node": "b", "step": "5.1"}, {"at": 9000, "what": "done", "node": "c", "step": "0.2"},
+               {"at": 11000, "what": "end"}]
+    drawn = timeline_of({"id": "w/k", "started": 1000}, journal)._repr_svg_()
+    assert re.findall(">(done[^<]+)<", drawn) == ["done 2.000 s, took 2.000 s", "done 6.000 s", "done 8.000 s, took 6.000 s"]
+    bars = [[float(n) for n in bar] for bar in re.findall('<rect x="([0-9.]+)" y="[0-9]+" width="([0-9.]+)"', drawn)]
+    (first, length), (second, longer) = bars
+    assert longer == pytest.approx(3 * length) and second == pytest.approx(first + length)
+    assert re.findall(">([0-9]+ s)<", drawn) == [f"{n} s" for n in range(11)]

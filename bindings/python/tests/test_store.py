@@ -254,6 +254,9 @@ def test_what_nothing_would_await_or_call_is_refused_at_once(store):
                 take(other)
     takers |= {"an effect": store.effect, "a computation": store.computed(cell), "a transaction": store.transact}
     for what, take in takers.items():
+        with pytest.raises(TypeError, match=f"^{what} takes a function that returns its result, and <lambda> yields: "):
+            take(lambda *_: (yield))
+    for what, take in takers.items():
         with pytest.raises(TypeError, match=f"^{what} takes a function, not 5"):
             take(5)
 
