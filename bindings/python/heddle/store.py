@@ -431,7 +431,7 @@ class Store(Workflows):
     # ---- Cells and transactions
 
     @overload
-    def cell(self, name: str, type: type[T], *, schema: Optional[dict[str, Any]] = None) -> Cell[T]: ...
+    def cell(self, name: str, type: type[T], *, schema: Optional[dict[str, Any]] = None) -> Cell[Optional[T]]: ...
     @overload
     def cell(self, name: str, type: object = None, *, schema: Optional[dict[str, Any]] = None) -> Cell[Any]:
         """Optional[Cart] and unions, for which a type checker has no type."""
@@ -441,7 +441,7 @@ class Store(Workflows):
 
         With a pydantic model, a dataclass or an enum it reads and writes objects of that class, and raises a TypeError for
         one that would not be read back equal; with a JSON Schema it reads what the schema describes. With any type, a cell in the document of an instance reads values as ``handle.result()``
-        returns them."""
+        returns them. A cell that has no value reads as None, also with a type."""
         load, dump = model_of(type, name) if type is not None else (None, None)
         if type is not None and is_of_instance(name):
             load = result_of(type, name)
@@ -619,7 +619,9 @@ class Store(Workflows):
         return Piece(self, self._runtime.piece(space, id, pattern.name if pattern else None, given), id, space)
 
     def hold(self, name: Optional[str] = None, seconds: float = 2.0) -> Hold:
-        """Nodes of this name (None: all) do not run for the first time before the hold ends: while data arrives."""
+        """Nodes of this name (None: all) do not run for the first time before the hold ends: while data arrives. It ends with
+        the block, and after ``seconds`` at the latest. Inside of the block :meth:`settle` waits for that end, so call it after
+        the block."""
         return Hold(self, name, seconds)
 
     # ---- Events
@@ -661,6 +663,7 @@ class Store(Workflows):
                    lasting: bool = False, at: Optional[Moment] = None, after: Optional[Seconds] = None,
                    every: Optional[Seconds] = None, every_missed: bool = False) -> str:
         """Posts an event: it is in the store until a program with a handler for the stream has handled it. Returns its id.
+        RefusedError (HD_EXISTS): the event with the ``id`` that is given has been handled.
 
         ``at`` (a datetime, or seconds since 1970) and ``after`` (a timedelta, or seconds) are when it is delivered; other
         events do not wait for it. With ``every`` there is one each time so long has passed, the first at ``at``, after

@@ -154,7 +154,7 @@ def test_types_of_a_program(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     out = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"], cwd=tmp_path,
                          env=dict(os.environ, MYPYPATH=PACKAGE), capture_output=True, text=True)
-    assert 'Revealed type is "builtins.str"' in out.stdout and 'Revealed type is "builtins.int"' in out.stdout
+    assert 'Revealed type is "builtins.str"' in out.stdout and 'Revealed type is "Union[builtins.int, None]"' in out.stdout
     assert out.stdout.count('Revealed type is "builtins.bool"') == 2
     assert "error" not in out.stdout
     wrong = PROGRAM.replace("await charge(order)", 'await charge("17")').replace("store.run(Checkout, 17)", 'store.run(Checkout, "17")')

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import weakref
 
 import pytest
@@ -729,3 +730,29 @@ def test_a_store_that_is_left_open_is_closed_at_the_end(path, how):
     assert (out.returncode, out.stdout, out.stderr) == (0, "1\n4\n", "")
     with heddle.open(path) as store:
         assert store.cell("main/y")() == 3
+
+
+def test_an_event_that_was_handled_cannot_be_posted_again(store):
+    first = store.post_event("main/posted", 1, id="order 17")
+    assert store.post_event("main/posted", 1, id="order 17") == first  # it waits: it is one event
+    store.sync()
+    handled = []
+    store.on("main/posted")(handled.append)
+    store.settle()
+    store.sync()
+    assert len(handled) == 1
+    with pytest.raises(heddle.RefusedError, match="handled already") as refused:
+        store.post_event("main/posted", 1, id="order 17")
+    assert refused.value.status == "HD_EXISTS"
+
+
+def test_settle_inside_of_a_hold_waits_for_its_end(store):
+    ran = []
+    with store.hold("kept", seconds=0.2):
+        store.effect(name="kept")(lambda: ran.append(1))
+        began = time.monotonic()
+        assert store.settle() and ran == [1] and time.monotonic() - began > 0.1
+    with store.hold("later", seconds=60):
+        store.effect(name="later")(lambda: ran.append(2))
+    store.settle()
+    assert ran == [1, 2]
