@@ -237,6 +237,7 @@ class Handler:
 
     def stop(self) -> None:
         self._store._runtime.off(self._handle)
+        self._store._handlers.pop(self._handle, None)
 
 
 class Hold:
@@ -310,6 +311,8 @@ class Store(Workflows):
         self._asked = 0
         """So many calls of handled() wait. While there are such, what handlers raise is kept for them, by event."""
         self._raised: dict[str, Exception] = {}
+        self._handlers: dict[int, tuple[str, str, list[str]]] = {}
+        """Handlers: the name, the stream, and the cells that it reads as far as the program says."""
         self._defined: dict[str, tuple[tuple[Any, ...], Node]] = {}
         """Computations by name: module, name and cell of the function that was registered last, and its node."""
         self._handling: tuple[Optional[str], str] = None, ""
@@ -644,7 +647,9 @@ class Store(Workflows):
 
             _check_plain(fn, "a handler", _IN_HANDLER)
             given = name or getattr(fn, "__name__", None)
-            handler = self._runtime.on(stream, handle, name=given, reads=list(reads) or None, schema=schema)
+            cells = list(reads)
+            handler = self._runtime.on(stream, handle, name=given, reads=cells or None, schema=schema)
+            self._handlers[handler] = given or "", stream if isinstance(stream, str) else stream.name, [cell.name for cell in cells]
             try:
                 setattr(fn, "handler", Handler(self, handler, given or ""))
             except (AttributeError, TypeError):
@@ -778,7 +783,7 @@ class Store(Workflows):
 
     def graph(self) -> Graph:
         """What computes what: text at a prompt, a drawing in a notebook."""
-        return Graph(self._runtime.graph())
+        return Graph(self._runtime.graph(), list(self._handlers.values()))
 
     def stats(self) -> dict[str, int]:
         """Counters: nodes, runs, commits, documents, values in memory."""

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 
 class Why:
@@ -66,11 +66,12 @@ class WhyNot:
 class Graph:
     """What computes what: text at a prompt, a drawing in a notebook, ``save("graph.svg")`` for a file. ``nodes`` and
     ``edges`` are lists of dicts; ``mermaid()`` is a text for drawing tools. The drawing has the cells that each node
-    computes, and in dashed boxes those that nodes read and the program writes; handlers are not nodes."""
+    computes, in dashed boxes those that nodes read and the program writes, and the handlers of :meth:`Store.on` with their streams."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: dict[str, Any], handlers: Sequence[tuple[str, str, list[str]]] = ()) -> None:
         self.nodes: list[dict[str, Any]] = data["nodes"]
         self.edges: list[dict[str, Any]] = data["edges"]
+        self._handlers = handlers
 
     def _repr_svg_(self) -> str:
         from . import drawing
@@ -79,20 +80,20 @@ class Graph:
         boxes = [drawing.Box(node.get("name") or "(no name)", ", ".join(node.get("outputs", ())),
                              "#fff" if node.get("status") == "clean" else "#fe9") for node in self.nodes]
         edges = [(place[e["from"]], place[e["to"]]) for e in self.edges if e["from"] in place and e["to"] in place]
-        for cell, readers in self._given().items():
-            edges += ((len(boxes), place[reader]) for reader in readers)
-            boxes.append(drawing.Box(cell, dashed=True))
+        computed = {output.partition("#")[0]: place[node["id"]] for node in self.nodes for output in node.get("outputs", ())}
+        reads = [(read["cell"], place[node["id"]]) for node in self.nodes for read in node.get("reads", ())
+                 if read["cell"].partition("#")[0] not in computed]
+        for name, stream, cells in self._handlers:
+            reads += ((cell, len(boxes)) for cell in cells)
+            boxes.append(drawing.Box(name or "(no name)", f"on {stream}", "#eef"))
+        given: dict[str, int] = {}
+        for cell, reader in reads:
+            writer = computed.get(cell.partition("#")[0])
+            if writer is None and cell not in given:
+                given[cell] = len(boxes)
+                boxes.append(drawing.Box(cell, dashed=True))
+            edges.append((given[cell] if writer is None else writer, reader))
         return drawing.graph(boxes, edges)
-
-    def _given(self) -> dict[str, list[int]]:
-        """Cells that nodes read and that no node computes, with their readers."""
-        computed = {output.partition("#")[0] for node in self.nodes for output in node.get("outputs", ())}
-        given: dict[str, list[int]] = {}
-        for node in self.nodes:
-            for read in node.get("reads", ()):
-                if read["cell"].partition("#")[0] not in computed:
-                    given.setdefault(read["cell"], []).append(node["id"])
-        return given
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file, in the form that its name ends in: .svg, .mmd (Mermaid) or .txt."""

@@ -407,8 +407,14 @@ def test_a_graph_shows_cells_that_are_computed_and_that_are_given():
 
         computed.sink(lambda value: None, name="shown")
         store.settle()
+        @store.on("main/orders", reads=[computed])
+        def ordered(event):
+            pass
+
         texts = re.findall(">([^<]+)</text>", store.graph()._repr_svg_())
-        assert sorted(texts) == ["main/computed", "main/given", "shown", "work"]
+        assert sorted(texts) == ["main/computed", "main/given", "on main/orders", "ordered", "shown", "work"]
+        ordered.handler.stop()
+        assert "ordered" not in store.graph()._repr_svg_()
 
 
 def test_a_timeline_shows_how_long_a_step_took_where_that_is_known():
