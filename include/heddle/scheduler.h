@@ -147,8 +147,8 @@ typedef struct hd_sink_spec {
     uint64_t group;
     /* fn sees accepted values only: it is called once the store has accepted every commit of this runtime that the
      * value can follow from, and a computation's value itself; in a file, those are on disk then. Values in between are
-     * skipped, and a value of a refused commit is never shown. fn is called from pump, outside of runs. hd_runtime_settle does not wait for the
-     * call, hd_runtime_sync and hd_close do. */
+     * skipped, and a value of a refused commit is never shown. fn is called from pump, outside of runs.
+     * hd_runtime_settle does not wait for the call, hd_runtime_sync and hd_close do. */
     bool confirmed;
     /* Called with ctx once the sink is gone: unregistered, also by fn itself during its call, or closed with the
      * runtime. Not called if the registration fails. NULL: nothing to release. */

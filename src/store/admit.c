@@ -146,8 +146,8 @@ static bool was_accepted(const head_session *s, uint64_t local_seq) {
     return d && !d->status;
 }
 
-/* Whether a commit that the claim was read through was refused. A refusal that the author knew of when it made the commit
- * is settled: nothing is read through what it refused. */
+/* Whether a commit that the claim was read through was refused. A refusal that the author knew of when it made the
+ * commit is settled: nothing is read through what it refused. */
 static bool is_dead(const heads *h, const head_session *s, const sub_claim *c) {
     if (!c->first || s->last_refused < c->first) return false;
     uint64_t bit = c->all ? UINT64_MAX : heads_bit(h, c->head);

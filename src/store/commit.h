@@ -46,9 +46,9 @@ typedef struct claim {
     /* The confirmed seq it was read at, of the document's space: its true basis, also where the
      * read went through pending layers. */
     uint64_t basis;
-    /* It went through the pending layers of the document, the lowest and the topmost of which are of these commits of
-     * ours (local seqs); 0: through none. Every commit between them that wrote the document, and was not dead, was among
-     * them. */
+    /* It went through the pending layers of the document, the lowest and the topmost of which are of these commits
+     * of ours (local seqs); 0: through none. Every commit between them that wrote the document, and was not dead,
+     * was among them. */
     uint64_t first, last;
     bool all; /* it depends on every commit from `first` to `last`, whatever they wrote */
     /* The transaction had written in the document before it read the place: what it read is what its

@@ -89,24 +89,6 @@ def both(b, n=1, flag=True):
 
 
 @heddle.pattern
-def quotient(b, n=5):
-    return b.if_else("chosen", b.derive("positive", n, lambda n: n > 0), b.derive("a", n, lambda n: 10 // n), n)
-
-
-def test_the_branch_that_is_ruled_out_does_not_run():
-    shown, failed = [], []
-    with heddle.open() as store:
-        store.on_error(lambda name, error: failed.append(error))
-        piece = store.piece("q", quotient, n=5)
-        piece.result.sink(shown.append)
-        store.settle()
-        for n in (0, 2, 0, -3, 4):
-            piece.argument("n").set(n)
-            store.settle()
-    assert shown == [2, 0, 5, 0, -3, 2] and not failed
-
-
-@heddle.pattern
 def lists(b, rows=[]):
     def row(b, element):
         return b.derive("r", element, lambda value: [value["n"], value["n"]])

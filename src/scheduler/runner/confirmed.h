@@ -3,8 +3,8 @@
  * A run shows a sink what is visible, and that may follow from commits of this runtime that have no verdict
  * yet; and what a computation has written is in no commit until it is sealed. A sink for confirmed values keeps what
  * its run has read. Behind the runs outputs are sealed, and the number of the last commit is kept; when every commit
- * up to it has been accepted, the value is shown. After a refusal the values that wait may follow from what was refused:
- * the cell is read anew once the runtime is idle.
+ * up to it has been accepted, the value is shown. After a refusal the values that wait may follow from what was
+ * refused: the cell is read anew once the runtime is idle.
  *
  *     run --> sealed --> waits for commits --+-> all accepted, or none on its way -> fn
  *                                            +-> one refused -> idle, read anew ---> waits again */
