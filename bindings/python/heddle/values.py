@@ -418,9 +418,12 @@ def _record(name: str, body: dict[str, Any]) -> Any:
         return tuple.__new__(cls, [body[field] for field in getattr(cls, "_fields")])
     if is_dataclass(cls):
         made = object.__new__(cls)
+        fields = dataclass_fields(cls)
+        fits = len(body) == len(fields) and all(field.name in body for field in fields)
         for key, value in body.items():
-            object.__setattr__(made, key, value)
-        if len(body) < len(dataclass_fields(cls)):
+            if fits or _may_have(made, key):
+                object.__setattr__(made, key, value)
+        if not fits:
             _fill_new(made, cls, body)
         return made
     if hasattr(cls, "model_construct"):
@@ -428,6 +431,11 @@ def _record(name: str, body: dict[str, Any]) -> Any:
     if hasattr(cls, "construct"):
         return cls.construct(**body)
     return Record(name, body)
+
+
+def _may_have(made: Any, name: str) -> bool:
+    """A class with slots has no room for a field that it has lost."""
+    return hasattr(made, "__dict__") or hasattr(type(made), name)
 
 
 def _fill_new(made: Any, cls: Any, body: dict[str, Any]) -> None:

@@ -437,3 +437,24 @@ def test_a_timezone_keeps_its_name():
     zone = datetime.timezone(datetime.timedelta(hours=1), "CET")
     for value in (zone, datetime.datetime(2026, 1, 1, tzinfo=zone), datetime.time(1, tzinfo=zone)):
         assert repr(cross(value)) == repr(value)
+
+
+@dataclasses.dataclass
+class Renamed:
+    a: int
+    c: int = 3
+
+
+@dataclasses.dataclass
+class Narrow:
+    __slots__ = ("a",)
+    a: int
+
+
+def test_an_object_of_an_older_version_has_what_its_class_is_now():
+    """The class had the fields a and b then."""
+    old = {"a": 1, "b": 2}
+    made = values.decode("$record", values.remember_class(Renamed), old)
+    assert (made.a, made.b, made.c) == (1, 2, 3)
+    slotted = values.decode("$record", values.remember_class(Narrow), old)
+    assert slotted.a == 1 and not hasattr(slotted, "b")
