@@ -591,6 +591,15 @@ hd_status away_write(hd_engine *e, hd_tx *tx, uint32_t most) {
     return status;
 }
 
+hd_status away_load(hd_engine *e) {
+    hd_status status = HD_OK;
+    for (uint32_t i = 0; i < away_news(e) && !status; i++) {
+        const entry *n = &e->aways->entries.items[i];
+        if (e->shards[n->shard].runs) status = engine_load(e, n->a->tasks[n->shard]);
+    }
+    return status;
+}
+
 void away_written(hd_engine *e) {
     struct aways *all = e->aways;
     if (!all || !all->written) return;

@@ -416,6 +416,9 @@ bool task_claim(worker *w, task_view *out) {
         live_lost(s->in->owner);
         return false;
     }
+    /* Now, so that its outcome can be stored even if the store cannot be read when it ends. If it cannot be read now,
+     * the outcome waits for that. */
+    (void)document_prepare_step(s->in->owner);
     step_note_turn(e, s->ready.key);
     take_out(e, s);
     begin_claim(e, c, w, s, q->line);

@@ -130,14 +130,19 @@ static hd_status write_op(void *ctx, doc_op how, const char *const *path, uint32
     return status;
 }
 
+static hd_status know_meta(live *l) {
+    place_id meta;
+    if (l->meta) return HD_OK;
+    hd_status status = runtime_meta(l->e->rt, l->doc, &meta);
+    if (!status) place_ref(&l->e->rt->r.places, l->meta = meta);
+    return status;
+}
+
 /* As hd_tx_set_kind does; the text and its place in the metadata are the same for all instances. */
 static hd_status write_kind(hd_tx *tx, live *l) {
     hd_engine *e = l->e;
-    if (!l->meta) {
-        hd_status status = runtime_meta(e->rt, l->doc, &l->meta);
-        if (status) return status;
-        place_ref(&e->rt->r.places, l->meta);
-    }
+    hd_status status = know_meta(l);
+    if (status) return status;
     instance_status now = l->stalled ? INSTANCE_STALLED : l->in->status;
     return tx_write_path(tx, OP_SET, l->meta, e->kind_path, e->kinds[now], 0);
 }
@@ -238,12 +243,36 @@ static hd_status store_changes(target *t, live *l, const doc_writer *out) {
     return write_keys(t, status);
 }
 
+/* Whether a commit writes the kind of the document. */
+static bool writes_kind(const live *l) {
+    return hd_value_exists(l->record) || l->stalled || l->in->status_changed;
+}
+
+static hd_status load(live *l, bool kind) {
+    hd_engine *e = l->e;
+    hd_status status = engine_load(e, l->doc);
+    for (uint32_t i = 0; i < l->messages.count && !status; i++)
+        status = engine_load(e, l->messages.items[i]);
+    if (!status && kind) status = know_meta(l);
+    return status || !kind ? status : engine_load(e, l->meta);
+}
+
+hd_status document_prepare(live *l) {
+    hd_status status = load(l, writes_kind(l));
+    return !status && l->in && l->in->journal.count ? journal_load(l) : status;
+}
+
+hd_status document_prepare_step(live *l) {
+    hd_status status = load(l, true); /* it may be the last step */
+    return !status && l->in->p->journal ? journal_load(l) : status;
+}
+
 hd_status document_store(hd_tx *tx, live *l) {
     assert(l->stalled || !l->in->walking.count);
     target t = { .e = l->e, .tx = tx, .doc = l->doc };
     doc_writer out = { &t, write_op };
     bool fresh = hd_value_exists(l->record);
-    bool kind = fresh || l->stalled || l->in->status_changed;
+    bool kind = writes_kind(l);
     hd_status status = engine_fence(tx, l->shard);
     if (!status) status = fresh ? store_first(&t, l, &out) : store_changes(&t, l, &out);
     if (!status && kind) status = write_kind(tx, l);

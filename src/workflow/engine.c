@@ -77,6 +77,12 @@ void engine_assume_absent(hd_engine *e, place_id doc) {
     if (!runtime_meta(e->rt, doc, &meta)) assume_absent(&e->rt->r, meta, seq);
 }
 
+hd_status engine_load(hd_engine *e, place_id doc) {
+    if (place_at(&e->rt->r.places, doc)->doc.flags & DOC_KNOWN) return HD_OK;
+    hd_status status = replica_load(&e->rt->r, doc);
+    return engine_may_pass(status) ? status : HD_OK;
+}
+
 hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char *id) {
     if (!name_fits(prefix, id)) return (hd_value){ 0 };
     place_id doc = engine_document(e, prefix, id);

@@ -137,6 +137,9 @@ typedef struct live {
     struct strand *
         awaited; /* the parent's, that waits for this; NULL: none, or its instance is not in memory */
     uint64_t journaled; /* entries of its journal that are stored, or in the commit under way */
+    /* The segment of the journal that has the last of them: a step that ends while the store cannot be read is stored
+     * without a look at the store. Referenced; 0: not needed yet. */
+    place_id segment;
     bool kin;           /* it has, or had, a parent or children in memory */
     bool orphaned;      /* the parent waits no longer: it is to be cancelled */
     bool abandoned;     /* the parent has stalled: so it is, again, if that was lost */
@@ -352,6 +355,10 @@ place_id engine_document(hd_engine *e, const char *prefix, const char *id);
 /* Nothing can have written the document, since its name has just been made up: it is known to be absent without a look
  * at the store. A commit that makes it claims that. */
 void engine_assume_absent(hd_engine *e, place_id doc);
+/* Loads the document, if it is not here: a commit that is being made must not fail half way because the store cannot be
+ * read now. Any status but one that may pass is HD_OK: what writes the document finds out, too, and knows what it
+ * means. */
+hd_status engine_load(hd_engine *e, place_id doc);
 /* What is visible there. Failed: it could not be read, which says nothing about whether it is there. */
 hd_value engine_read(hd_engine *e, hd_pool *pool, const char *prefix, const char *id);
 /* Whether the value is, as JSON, at most as long as a program may give at once. */
@@ -485,6 +492,10 @@ hd_status document_init(hd_engine *e);
 void document_fini(hd_engine *e);
 /* Writes what the instance has changed. If it is new and its first walk is unfit, it stalls. */
 hd_status document_store(hd_tx *tx, live *l);
+/* Loads the documents that the next commit will write of the instance; or that it may write after a step that is about
+ * to begin. HD_NOMEM, HD_BUSY, ...: one cannot be loaded now. */
+hd_status document_prepare(live *l);
+hd_status document_prepare_step(live *l);
 /* Of the encoder, and of the store: the instance has a value that has no form there, or is too long. */
 bool document_is_unfit(hd_status status);
 void document_why_unfit(hd_status status, hd_error *error);
@@ -595,6 +606,9 @@ void child_retry(hd_engine *e);
 bool child_work(hd_engine *e);
 
 /* ---- journal.c */
+/* Loads the segment that the next entry is appended to, and keeps it while the instance is in memory. */
+hd_status journal_load(live *l);
+void journal_forget(live *l);
 /* Appends what the instance has noted. */
 hd_status journal_write(hd_tx *tx, live *l, const doc_writer *out);
 /* Removes at most so many of the instance's segments, the last ones. *count: entries that it has; then, that are
@@ -759,6 +773,8 @@ uint64_t away_deadline(const hd_engine *e);
 uint32_t away_news(const hd_engine *e);
 hd_status away_write(hd_engine *e, hd_tx *tx, uint32_t most);
 void away_written(hd_engine *e);
+/* Loads the documents that it will write. */
+hd_status away_load(hd_engine *e);
 /* A commit that wrote one step alone was longer than the store takes: the step fails. False: there was none. */
 bool away_drop_long(hd_engine *e);
 /* A commit was refused: what the documents say is not known. */

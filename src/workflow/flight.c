@@ -293,6 +293,17 @@ static hd_status send(hd_engine *e, flight *f, hd_tx *tx) {
     return status;
 }
 
+/* Loads what the commit will write. While the store cannot be read, all that has changed stays as it is: the outcome of
+ * a step is kept until then. */
+static hd_status load_all(hd_engine *e) {
+    hd_status status = away_load(e);
+    for (uint32_t i = 0; i < e->spent.count && !status; i++)
+        status = engine_load(e, e->spent.items[i]);
+    for (uint32_t i = 0; i < e->changed.count && !status; i++)
+        status = document_prepare(e->changed.items[i]);
+    return status;
+}
+
 hd_status flight_begin(hd_engine *e) {
     hd_tx *tx;
     if (e->waits && !may_overlap(e)) return HD_OK;
@@ -302,7 +313,8 @@ hd_status flight_begin(hd_engine *e) {
         return HD_NOMEM;
     }
     if (!flight_has_news(e)) return HD_OK;
-    hd_status status = engine_begin(e, &tx);
+    hd_status status = load_all(e);
+    if (!status) status = engine_begin(e, &tx);
     return status ? status : flight_begin_in(e, tx);
 }
 

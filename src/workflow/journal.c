@@ -42,19 +42,35 @@ static place_id segment_document(hd_engine *e, const char *id, uint64_t segment)
     return engine_document(e, JOURNAL_PREFIX, name);
 }
 
+void journal_forget(live *l) {
+    if (l->segment) place_unref(&l->e->rt->r.places, l->segment);
+    l->segment = 0;
+}
+
+/* A segment begins: there is none with this number yet, so that the store need not be asked. */
+static hd_status begin_segment(live *l) {
+    journal_forget(l);
+    l->segment = segment_document(l->e, l->id, l->journaled / SEGMENT);
+    if (!l->segment) return HD_NOMEM;
+    engine_assume_absent(l->e, l->segment);
+    return HD_OK;
+}
+
+hd_status journal_load(live *l) {
+    if (l->journaled % SEGMENT == 0) return HD_OK; /* the next entry begins one */
+    if (!l->segment) l->segment = segment_document(l->e, l->id, l->journaled / SEGMENT);
+    return l->segment ? engine_load(l->e, l->segment) : HD_NOMEM;
+}
+
 static hd_status append(hd_tx *tx, live *l, hd_value entry) {
     hd_pool *pool = hd_tx_pool(tx);
-    place_id doc = segment_document(l->e, l->id, l->journaled / SEGMENT);
-    hd_cell cell = { doc };
-    if (!doc) return HD_NOMEM;
-    hd_status status;
-    if (l->journaled % SEGMENT) {
-        status = hd_tx_append(tx, cell, entry);
-    } else {
-        status = hd_tx_set(tx, cell, hd_array_of(pool, &entry, 1));
-        if (!status) status = hd_tx_set_kind(tx, cell, "workflow.journal");
-    }
-    place_unref(&l->e->rt->r.places, doc);
+    bool begins = l->journaled % SEGMENT == 0;
+    hd_status status = begins ? begin_segment(l) : journal_load(l);
+    if (status) return status;
+    hd_cell cell = { l->segment };
+    if (!begins) status = hd_tx_append(tx, cell, entry);
+    else status = hd_tx_set(tx, cell, hd_array_of(pool, &entry, 1));
+    if (!status && begins) status = hd_tx_set_kind(tx, cell, "workflow.journal");
     l->journaled++;
     return status;
 }

@@ -52,6 +52,7 @@ static hd_status new_live(hd_engine *e, const char *id, live **out) {
 }
 
 static void forget_in(live *l) {
+    journal_forget(l);
     if (!l->in) return;
     step_unqueue(l);
     l->e->stats.nodes += l->in->counts.nodes;

@@ -173,11 +173,18 @@ static void finish(hd_engine *e, hd_tx *tx, const task_view *t, hd_value result)
     else if (!stored && !status) engine_starve(e, HD_NOMEM);
 }
 
+/* Before the action runs: what it does cannot be kept until the store can be read. */
+static hd_status begin(hd_engine *e, const task_view *t, hd_tx **tx) {
+    live *l = live_find(e, t->instance);
+    hd_status status = l && l->in ? document_prepare_step(l) : HD_OK;
+    return status ? status : engine_begin(e, tx);
+}
+
 static void run(hd_engine *e, const task_view *t, hd_pool *pool) {
     if (fail_refused(e, t)) return;
     hd_action_spec spec = engine_action(e, t->action)->spec;
     hd_action now = here_attempt(t, pool);
-    hd_status status = engine_begin(e, &now.tx);
+    hd_status status = begin(e, t, &now.tx);
     if (status) {
         run_later(e, t, status);
         return;

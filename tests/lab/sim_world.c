@@ -65,6 +65,7 @@ typedef struct world {
     uint32_t housework; /* percent of what happens */
     bool flows;         /* machines have engines, and start workflows */
     bool signals;       /* the workflows wait for a signal */
+    bool journals;      /* the workflows have a journal */
     bool serves;        /* machines announce an action: other machines may do its steps */
     bool rare;          /* things happen that take several steps in order */
     uint32_t shards;    /* into which the workflows are divided */
@@ -135,16 +136,17 @@ static hd_status step(hd_action *a, hd_value args, void *ctx) {
 }
 
 /* Three steps, and a sleep between them, or the wait for a signal; the result is its number and three. */
-static hd_status write_flow(hd_pool *pool, bool signals, hd_value *ir) {
+static hd_status write_flow(const world *w, hd_pool *pool, hd_value *ir) {
     hd_flow *f;
     hd_error error;
     hd_status status = hd_flow_open(pool, "flow", &f);
     if (status) return status;
     hd_flow_input(f, "n", hd_int(pool, 0));
+    if (w->journals) hd_flow_journal(f, "nodes");
     hd_flow_action(f, "a", "step", "n=n, value=n");
     hd_flow_sleep(f, "0.2");
     hd_flow_action(f, "b", "step", "n=n, value=a");
-    if (signals) hd_flow_wait(f, NULL, "go", NULL);
+    if (w->signals) hd_flow_wait(f, NULL, "go", NULL);
     hd_flow_action(f, "c", "step", "n=n, value=b");
     hd_flow_return(f, "c");
     status = hd_flow_ir(f, ir, &error);
@@ -164,7 +166,7 @@ static hd_status open_engine(machine *m) {
     if (!status && m->world->serves) status = hd_action_register(m->engine, &served);
     if (!status) status = hd_pool_open(hd_runtime_heap(m->rt), &pool);
     if (status) return status;
-    status = write_flow(pool, m->world->signals, &ir);
+    status = write_flow(m->world, pool, &ir);
     if (!status) status = hd_workflow_register(m->engine, ir, NULL, &error);
     hd_pool_close(pool);
     return status;
@@ -560,6 +562,20 @@ static void check_events(const view *v) {
     }
 }
 
+static bool count_done(hd_value entry, void *ctx) {
+    *(uint32_t *)ctx += !strcmp(hd_value_as_text(hd_value_at(entry, "what"), ""), "done");
+    return true;
+}
+
+/* However often the steps were begun, each of them was completed once; so was the sleep, and the wait for a signal. */
+static void check_journal(const view *v, const char *id) {
+    uint32_t completed = 0, should = 4 + v->w->signals;
+    hd_status status = hd_workflow_journal(v->m->engine, id, count_done, &completed);
+    if (status || completed != should)
+        wrong(v->w, "machine %u: the journal of %s (%s) has %u steps, not %u", v->m->number, id,
+              hd_status_name(status), completed, should);
+}
+
 static void check_flows(const view *v) {
     for (uint32_t i = 0; i < v->w->task_count; i++) {
         const task *t = &v->w->tasks[i];
@@ -575,6 +591,7 @@ static void check_flows(const view *v) {
                   v->m->number, t->number, status,
                   hd_value_as_text(hd_value_at(hd_value_at(doc, "error"), "message"), "-"),
                   (long long)result, hd_value_count(steps));
+        if (v->w->journals) check_journal(v, id);
         if (!v->m->number) v->w->counts->flows++;
     }
 }
@@ -675,6 +692,7 @@ const char *sim_world_run(uint64_t seed, unsigned sabotage, sim_counts *counts) 
     w->flows = seed % 2; /* worlds without engines are quicker */
     w->serves = seed % 8 == 3 || seed % 8 == 5;
     w->signals = seed % 16 == 7;
+    w->journals = seed % 5 == 1 || seed % 5 == 2;
     w->rare = seed % 3 == 0 && (sabotage || getenv("HD_SIM_RARE"));
     w->shards = seed % 4 == 3 ? 2 + (uint32_t)(seed / 4 % 5) : 1;
     open_world(w, seed, sabotage);

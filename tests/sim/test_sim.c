@@ -540,6 +540,77 @@ static void a_wait_that_begins_while_the_service_is_away_goes_on(void **state) {
     close_crew(&c);
 }
 
+/* ---- The end of a step while the service is away */
+
+typedef struct outage {
+    crew *c;
+    int begun; /* steps */
+} outage;
+
+static hd_status charge(hd_action *a, hd_value args, void *ctx) {
+    outage *o = ctx;
+    (void)args;
+    o->begun++;
+    sim_service_set_line(o->c->service, 0, SIM_CUT);
+    return hd_action_return(a, hd_null());
+}
+
+static void register_charge(outage *o, const char *journal) {
+    hd_error error;
+    hd_flow *f;
+    hd_pool *pool;
+    hd_value ir;
+    hd_action_spec spec = { .name = "charge", .fn = charge, .ctx = o, .here = true };
+    assert_int_equal(hd_action_register(o->c->engine, &spec), HD_OK);
+    assert_int_equal(hd_pool_open(hd_runtime_heap(o->c->rt[0]), &pool), HD_OK);
+    assert_int_equal(hd_flow_open(pool, "payment", &f), HD_OK);
+    hd_flow_journal(f, journal);
+    for (int i = 0; i < 3; i++) hd_flow_action(f, NULL, "charge", NULL);
+    assert_int_equal(hd_flow_ir(f, &ir, &error), HD_OK);
+    hd_flow_close(f);
+    assert_int_equal(hd_workflow_register(o->c->engine, ir, NULL, &error), HD_OK);
+    hd_pool_close(pool);
+}
+
+static void charge_through_outages(const char *journal, bool by_another) {
+    crew c;
+    outage o = { .c = &c };
+    char id[HD_INSTANCE_ID_SIZE];
+    hd_engine *starter;
+    hd_engine_stats stats;
+    hd_error error;
+    hd_start_options options = { .key = "17" };
+    open_crew(&c, 1, true);
+    register_charge(&o, journal);
+    hd_engine_options observer = { .observer = true };
+    assert_int_equal(hd_engine_open(c.rt[1], &observer, &starter, &error), HD_OK);
+    pass_both(&c, 10, 100); /* it has heard of the workflow */
+    hd_engine *by = by_another ? starter : c.engine;
+    assert_int_equal(hd_workflow_start(by, "payment", hd_object(), &options, id), HD_OK);
+    assert_int_equal(hd_runtime_sync(c.rt[by_another]), HD_OK);
+    for (int steps = 1; steps <= 3; steps++) {
+        for (int i = 0; i < 20 && o.begun < steps; i++) pass_both(&c, 1, 20);
+        pass_both(&c, 20, 20); /* the service is away */
+        assert_int_equal(o.begun, steps);
+        sim_service_set_line(c.service, 0, SIM_UP);
+    }
+    pass_both(&c, 20, 20);
+    hd_engine_stat(c.engine, &stats);
+    assert_int_equal(o.begun, 3);
+    assert_int_equal(stats.finished, 1);
+    close_crew(&c);
+}
+
+/* What a step has come to is kept until the service is back, whatever documents its commit has to load: the journal,
+ * and the metadata of an instance that another process has started. */
+static void a_step_that_ends_while_the_service_is_away_is_begun_once(void **state) {
+    static const char *const journals[] = { "none", "steps", "nodes" };
+    for (size_t i = 0; i < sizeof journals / sizeof *journals; i++) {
+        charge_through_outages(journals[i], false);
+        charge_through_outages(journals[i], true);
+    }
+}
+
 #ifndef NDEBUG
 enum { MUTANT_SEEDS = 600, LOOP_S = 60 /* of CPU time */ };
 
@@ -582,6 +653,7 @@ int main(void) {
         cmocka_unit_test(an_engine_does_not_read_through_a_commit_in_doubt),
         cmocka_unit_test(a_start_survives_the_loss_of_the_lease),
         cmocka_unit_test(a_wait_that_begins_while_the_service_is_away_goes_on),
+        cmocka_unit_test(a_step_that_ends_while_the_service_is_away_is_begun_once),
 #ifndef NDEBUG
         cmocka_unit_test(every_mutant_is_found),
 #endif
