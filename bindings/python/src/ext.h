@@ -208,8 +208,8 @@ PyObject *cell_wrap(runtime_object *owner, PyTypeObject *type, hd_cell cell);
 /* The TypeError that is set refuses a value: it says which cell that was for. Other exceptions stay as they are. */
 void cell_refusal_names(runtime_object *owner, hd_cell cell);
 PyObject *value_new(runtime_object *owner, hd_value v);
-/* Takes back what every value object refers to: the heap is about to close. */
-void values_drop(runtime_object *owner);
+/* No value object refers to anything any more: the heap was closed. */
+void values_forget(runtime_object *owner);
 
 /* The cell, or the exception that says why there is none. `from` is a Cell or a name. */
 bool cell_from(runtime_object *owner, PyObject *from, hd_cell *out);

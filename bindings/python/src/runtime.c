@@ -128,16 +128,12 @@ static bool open_runtime(runtime_object *self, const char *file, const hd_option
     return false;
 }
 
-static void close_parts(runtime_object *self) {
-    values_drop(self);
-    runs_drop(self);
+static void close_engines(runtime_object *self) {
     for (engine_object *e = self->engines; e; e = e->next) {
         hd_engine_close(e->engine);
         e->engine = NULL;
     }
     self->engines = NULL;
-    hd_pool_close(self->pool);
-    self->pool = NULL;
 }
 
 /* Whether a function that the library or a conversion has called has not returned yet. */
@@ -145,18 +141,24 @@ static bool is_at_work(const runtime_object *self) {
     return hd_runtime_is_at_work(self->rt) || self->pool_users;
 }
 
-/* Callbacks that the library has not released by now are freed here: those of verdicts are released by nothing else. */
+/* hd_close runs computations and effects that are due, whose functions use the pool and make values and runs: these are
+ * given up when it has returned. The pool and the values were closed with the heap.
+ *
+ * Callbacks that the library has not released by now are freed here: those of verdicts are released by nothing else. */
 static hd_status close_runtime(runtime_object *self) {
     hd_runtime *rt = self->rt;
     if (!rt) return HD_OK;
     if (!runtime_is_here(self) || is_at_work(self))
         return HD_USAGE; /* it cannot be closed from here: its memory stays */
     (void)hd_runtime_sync(rt);
-    close_parts(self);
+    close_engines(self);
     self->closing = true;
     hd_status status = hd_close(rt);
     self->closing = false;
     self->rt = NULL;
+    self->pool = NULL;
+    values_forget(self);
+    runs_drop(self);
     log_threads(self);
     while (self->callbacks) callback_free(self->callbacks);
     return status;

@@ -14,9 +14,7 @@ PyObject *value_new(runtime_object *owner, hd_value v) {
     return (PyObject *)self;
 }
 
-static void drop(value_object *self) {
-    if (!hd_value_exists(self->v)) return;
-    hd_value_unref(self->v);
+static void forget(value_object *self) {
     self->v = (hd_value){ 0 };
     if (self->prev) self->prev->next = self->next;
     else self->owner->values = self->next;
@@ -24,8 +22,14 @@ static void drop(value_object *self) {
     self->prev = self->next = NULL;
 }
 
-void values_drop(runtime_object *owner) {
-    while (owner->values) drop(owner->values);
+static void drop(value_object *self) {
+    if (!hd_value_exists(self->v)) return;
+    hd_value_unref(self->v);
+    forget(self);
+}
+
+void values_forget(runtime_object *owner) {
+    while (owner->values) forget(owner->values);
 }
 
 /* Of another thread's garbage collector: a heap belongs to its thread, so the value stays until the store closes. */

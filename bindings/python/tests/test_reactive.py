@@ -1011,6 +1011,38 @@ def test_what_is_due_when_the_store_closes_runs_next_time(path):
         asyncio.run(main(n))
 
 
+def test_computations_run_while_the_store_closes(path):
+    """An event that waits is told the end of the store, and what is written then is computed before the store is gone."""
+    store, told, sums, kept = heddle.open(path), [], [], []
+    items, total, slow = store.cell("main/items"), store.cell("main/total"), store.cell("main/slow")
+    items.set([1])
+
+    @store.computed(total)
+    def add_up():
+        kept.append(items.value())
+        return [sum(items()), {"told": len(told)}]
+
+    @store.computed(slow)
+    async def never():
+        await asyncio.sleep(3600)
+
+    @store.on("main/orders", reads=[slow])
+    def order(event):
+        slow()
+
+    def end(event, error):
+        told.append(event)
+        items.set([2, 3])
+
+    total.sink(sums.append)
+    store._runtime.send("main/orders", 1, id=None, done=end)
+    store.close()
+    assert len(told) == 1 and sums[-1] == [5, {"told": 1}]
+    with pytest.raises(heddle.Error, match="closed"):
+        kept[-1].get()
+    del kept
+
+
 @pytest.mark.parametrize("where", ["computation", "row"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_what_is_interrupted_runs_again(path, error, where):
