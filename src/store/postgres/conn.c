@@ -61,6 +61,7 @@ static const state_status states[] = {
     { "42501", HD_READ_ONLY, true }, /* the user lacks the right */
     { "42P01", HD_CORRUPT, true },   /* a table is gone */
     { "42703", HD_CORRUPT, false },  /* a column is gone */
+    { "42939", HD_USAGE, false },    /* no schema may have this name */
     { "23505", HD_CORRUPT, false }, /* a number that is new has a row: `meta` was changed by hand */
     { "3F", HD_CORRUPT, true },     /* the schema is gone */
     { "54", HD_LIMIT, false },       { "58", HD_IO, false },

@@ -17,6 +17,7 @@ typedef struct look {
     bool is_there; /* the schema */
     long tables;   /* and views */
     bool has_meta;
+    bool has_rest; /* other tables of a store */
     bool standby, read_only, utf8, may_use, may_read, may_write;
     bool hides;        /* row-level security keeps rows from this user */
     long mark, format; /* 0: none */
@@ -47,7 +48,9 @@ static hd_status look_at(conn *c, look *out) {
            " current_setting('default_transaction_read_only') = 'on',"
            " (select coalesce(bool_and(has_schema_privilege(n.oid, 'usage')), true)"
            "  from pg_namespace n where " OURS "),"
-           " exists(select from pg_namespace n where " OURS ")");
+           " exists(select from pg_namespace n where " OURS "),"
+           " to_regclass('log') is not null and to_regclass('head') is not null"
+           " and to_regclass('space') is not null");
     if (!r) return c->failure;
     out->tables = long_at(c, r, 0);
     out->has_meta = yes_at(c, r, 1);
@@ -56,6 +59,7 @@ static hd_status look_at(conn *c, look *out) {
     out->read_only = yes_at(c, r, 4);
     out->may_use = yes_at(c, r, 5);
     out->is_there = yes_at(c, r, 6);
+    out->has_rest = yes_at(c, r, 7);
     c->pq.PQclear(r);
     return HD_OK;
 }
@@ -150,6 +154,11 @@ static hd_status judge(conn *c, const look *seen, bool writes, hd_error *error) 
         return refuse(c, HD_READ_ONLY,
                       "row-level security hides rows of its tables from this user: its owner"
                       " disables it, or lets the user bypass it",
+                      error);
+    if (!seen->has_meta && seen->has_rest)
+        return refuse(c, HD_CORRUPT,
+                      "the table `meta` is missing, and other tables of a store are there:"
+                      " restore a backup",
                       error);
     if (seen->mark != strtol(PG_MARK, NULL, 10))
         return refuse(
