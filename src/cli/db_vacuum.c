@@ -1,8 +1,16 @@
 /* db_vacuum.c -- give unused space back to the system. */
 #include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/shown.h"
 #include "cli/upkeep.h"
 
-static int run(cli *c) { return upkeep_run(c, "vacuuming", hd_store_vacuum); }
+static int run(cli *c) {
+    if (is_address(c->operands[0]))
+        return cli_fail(c, CLI_USAGE,
+                        "PostgreSQL's autovacuum reuses free space; its `vacuum full` gives it back",
+                        "heddle vacuums a file, and this store is on a server");
+    return upkeep_run(c, "vacuuming", hd_store_vacuum);
+}
 
 const command command_db_vacuum = {
     .name = "db vacuum",
