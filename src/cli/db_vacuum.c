@@ -6,9 +6,10 @@
 
 static int run(cli *c) {
     if (is_address(c->operands[0]))
-        return cli_fail(c, CLI_USAGE,
-                        "PostgreSQL's autovacuum reuses free space; its `vacuum full` gives it back",
-                        "heddle vacuums a file, and this store is on a server");
+        return cli_fail(
+            c, CLI_USAGE,
+            "PostgreSQL's autovacuum reuses free space; its `vacuum full` gives it back",
+            "heddle vacuums a file, and this store is on a server");
     return upkeep_run(c, "vacuuming", hd_store_vacuum);
 }
 

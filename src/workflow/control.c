@@ -148,6 +148,11 @@ void control_tell(hd_engine *e, const char *id) {
     hd_pool_close(pool);
 }
 
+void control_look_again(hd_engine *e, const char *id) {
+    const waited *w = find_waited(e, id);
+    if (w) inbox_note(e, w->doc);
+}
+
 void control_fini(hd_engine *e) {
     while (e->waited.count) free_waited(e, vec_pop(&e->waited));
     table_clear(&e->by_waited);

@@ -233,6 +233,7 @@ static hd_status rise_or_stand_down(hd_engine *e) {
 
 static void leave(live *l) {
     start_hand_on(l);
+    control_look_again(l->e, l->id);
     live_free(l);
 }
 

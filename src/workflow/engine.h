@@ -140,10 +140,10 @@ typedef struct live {
     /* The segment of the journal that has the last of them: a step that ends while the store cannot be read is stored
      * without a look at the store. Referenced; 0: not needed yet. */
     place_id segment;
-    bool kin;           /* it has, or had, a parent or children in memory */
-    bool orphaned;      /* the parent waits no longer: it is to be cancelled */
-    bool abandoned;     /* the parent has stalled: so it is, again, if that was lost */
-    uint32_t depth;     /* of parents above it */
+    bool kin;       /* it has, or had, a parent or children in memory */
+    bool orphaned;  /* the parent waits no longer: it is to be cancelled */
+    bool abandoned; /* the parent has stalled: so it is, again, if that was lost */
+    uint32_t depth; /* of parents above it */
     list_node
         family; /* in engine.families or postponed: there is something to do about its parent or children */
     VEC(place_id)
@@ -575,6 +575,9 @@ hd_status control_apply(hd_engine *e, const char *id, hd_value message);
 hd_status control_cancel(live *l, uint32_t times);
 /* The instance is over, and that is stored: those that wait are told. */
 void control_tell(hd_engine *e, const char *id);
+/* The instance has left the memory, and another engine may have stored its end. While it was there, a change of its
+ * document told nothing to those that wait: the inbox looks at the document again. */
+void control_look_again(hd_engine *e, const char *id);
 /* Whether the status in a document says that the instance is over. */
 bool control_is_over(hd_value document);
 void control_fini(hd_engine *e);

@@ -296,8 +296,12 @@ static hd_status bring_in(live *l) {
     else if (!status) settle_in(l);
     if (engine_may_pass(status)) try_later(l, status);
     if (!live_is_hopeless(status)) return HD_OK;
-    if (status == HD_NOT_FOUND) live_free(l);
-    else write_off(l, &error);
+    if (status == HD_NOT_FOUND) {
+        control_look_again(l->e, l->id);
+        live_free(l);
+    } else {
+        write_off(l, &error);
+    }
     return status;
 }
 

@@ -41,7 +41,10 @@ typedef struct task {
     uint32_t number, a, b;
     hd_status status; /* that it was told */
     task_fate fate;
-    bool signalled; /* of a FLOW: a signal for it is stored */
+    bool signalled;               /* of a FLOW: a signal for it is stored */
+    const struct machine *awaits; /* it started a FLOW, and is to be told the end; NULL: none */
+    uint32_t ends;                /* how often it was told */
+    int64_t result;               /* that it was told; negative: another end */
 } task;
 
 typedef struct machine {
@@ -65,7 +68,7 @@ typedef struct world {
     uint32_t housework; /* percent of what happens */
     bool flows;         /* machines have engines, and start workflows */
     bool signals;       /* the workflows wait for a signal */
-    bool journals;      /* the workflows have a journal */
+    bool journals;      /* the workflows have a journal, and machines wait for their ends */
     bool serves;        /* machines announce an action: other machines may do its steps */
     bool rare;          /* things happen that take several steps in order */
     uint32_t shards;    /* into which the workflows are divided */
@@ -208,14 +211,30 @@ static void kill_machine(machine *m) {
     hd_close(m->rt);
     m->rt = NULL;
     m->world->counts->kills++;
+    for (uint32_t i = 0; i < m->world->task_count; i++)
+        if (m->world->tasks[i].awaits == m) m->world->tasks[i].awaits = NULL;
 }
 
 /* ---- Tasks --------------------------------------------------------------------------------- */
+
+static void told_end(const char *id, hd_status status, hd_value result, void *ctx) {
+    task *t = ctx;
+    (void)id;
+    t->ends++;
+    t->result = status ? -(int64_t)status : hd_value_as_int(result, -1);
+}
+
+static void await_flow(task *t) {
+    char id[24];
+    snprintf(id, sizeof id, "flow/%u", t->number);
+    if (!hd_workflow_then(t->at->engine, id, told_end, t)) t->awaits = t->at;
+}
 
 static void told(hd_status status, void *ctx) {
     task *t = ctx;
     t->status = status;
     t->fate = !status ? YES : status == HD_NO_VERDICT ? UNKNOWN : NO;
+    if (t->fate == YES && t->kind == FLOW && t->world->journals) await_flow(t);
 }
 
 static hd_status add_to(hd_tx *tx, hd_cell at, int64_t by) {
@@ -592,6 +611,9 @@ static void check_flows(const view *v) {
                   hd_value_as_text(hd_value_at(hd_value_at(doc, "error"), "message"), "-"),
                   (long long)result, hd_value_count(steps));
         if (v->w->journals) check_journal(v, id);
+        if (t->awaits && (t->ends != 1 || t->result != t->number + 3))
+            wrong(v->w, "machine %u was told the end of workflow %u %u times (%lld)",
+                  t->awaits->number, t->number, t->ends, (long long)t->result);
         if (!v->m->number) v->w->counts->flows++;
     }
 }

@@ -611,6 +611,34 @@ static void a_step_that_ends_while_the_service_is_away_is_begun_once(void **stat
     }
 }
 
+/* The service goes away while the commit with the end of an instance is under way, and the engine puts its lease down
+ * before it is back: those that wait are told all the same. */
+static void an_end_is_told_though_the_lease_was_put_down(void **state) {
+    crew c;
+    outage o = { .c = &c };
+    told end = { 0 };
+    char id[HD_INSTANCE_ID_SIZE];
+    open_crew(&c, 1, true);
+    register_charge(&o, "none");
+    assert_int_equal(hd_workflow_start(c.engine, "payment", hd_object(), NULL, id), HD_OK);
+    assert_int_equal(hd_workflow_then(c.engine, id, note_end, &end), HD_OK);
+    assert_int_equal(hd_runtime_sync(c.rt[0]), HD_OK);
+    for (int i = 0; i < 100 && o.begun < 3; i++) {
+        pass_both(&c, 1, 20);
+        if (o.begun < 3) sim_service_set_line(c.service, 0, SIM_UP);
+    }
+    assert_int_equal(o.begun, 3);
+    pass_both(&c, 2, 1500);
+    assert_false(hd_engine_is_active(c.engine));
+    assert_int_equal(end.times, 0);
+    sim_service_set_line(c.service, 0, SIM_UP);
+    pass_both(&c, 40, 100);
+    assert_int_equal(o.begun, 3);
+    assert_int_equal(end.times, 1);
+    assert_int_equal(end.status, HD_OK);
+    close_crew(&c);
+}
+
 #ifndef NDEBUG
 enum { MUTANT_SEEDS = 600, LOOP_S = 60 /* of CPU time */ };
 
@@ -654,6 +682,7 @@ int main(void) {
         cmocka_unit_test(a_start_survives_the_loss_of_the_lease),
         cmocka_unit_test(a_wait_that_begins_while_the_service_is_away_goes_on),
         cmocka_unit_test(a_step_that_ends_while_the_service_is_away_is_begun_once),
+        cmocka_unit_test(an_end_is_told_though_the_lease_was_put_down),
 #ifndef NDEBUG
         cmocka_unit_test(every_mutant_is_found),
 #endif
