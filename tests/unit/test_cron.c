@@ -114,7 +114,7 @@ static void what_is_no_schedule_is_refused(void **state) {
     assert_refused("*/0 * * * *", 3, "step");
     assert_refused("1,,2 * * * *", 3, "minute");
     assert_refused("* * * * * *", 11, "five fields");
-    assert_refused("@often", 1, "minute");
+    assert_refused("@often", 1, "@hourly");
     assert_refused("0 0 30 2 *", 1, "no date");
 }
 
