@@ -69,7 +69,7 @@ static uint32_t first_above(const head *d, uint64_t basis) {
 /* Whether the claim was read through the commit of `session` that has touched the document above its basis: that was
  * pending then. */
 static bool is_under(const sub_claim *c, uint32_t session, uint32_t by, uint64_t local_seq) {
-    return by == session && c->first <= local_seq && local_seq <= c->last;
+    return c->first && by == session && c->first <= local_seq && local_seq <= c->last;
 }
 
 /* Whether the claim was read through all commits whose touches are forgotten. */
@@ -128,16 +128,22 @@ static const decided *find_decided(const head_session *s, uint64_t local_seq) {
     return found ? &s->verdicts.items[at] : NULL;
 }
 
-/* Of a settled one only this is left: that it was refused. */
-static bool was_refused(const head_session *s, uint64_t local_seq) {
+/* The first refusal of this local seq or a later one, among those that are settled. */
+static uint32_t find_refusal(const head_session *s, uint64_t local_seq) {
     uint32_t low = 0, high = s->refused.count;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (s->refused.items[mid] < local_seq) low = mid + 1;
+        if (s->refused.items[mid].local_seq < local_seq) low = mid + 1;
         else high = mid;
     }
+    return low;
+}
+
+/* Of a settled one only this is left: that it was refused. */
+static bool was_refused(const head_session *s, uint64_t local_seq) {
+    uint32_t at = find_refusal(s, local_seq);
     return local_seq <= s->forgotten ||
-           (low < s->refused.count && s->refused.items[low] == local_seq);
+           (at < s->refused.count && s->refused.items[at].local_seq == local_seq);
 }
 
 static bool was_accepted(const head_session *s, uint64_t local_seq) {
@@ -146,17 +152,28 @@ static bool was_accepted(const head_session *s, uint64_t local_seq) {
     return d && !d->status;
 }
 
-/* Whether a commit that the claim was read through was refused. A refusal that the author knew of when it made the
- * commit is settled: nothing is read through what it refused. */
-static bool is_dead(const heads *h, const head_session *s, const sub_claim *c) {
-    if (!c->first || s->last_refused < c->first) return false;
-    uint64_t bit = c->all ? UINT64_MAX : heads_bit(h, c->head);
-    for (uint32_t i = find_verdict(s, c->first); i < s->verdicts.count; i++) {
+/* Whether a commit from `first` to `last` was refused that would have written a document with one of these bits. A
+ * commit is judged again after an attempt that has failed: what it was read through may be settled by then. */
+static bool any_refused(const head_session *s, uint64_t first, uint64_t last, uint64_t bits) {
+    if (s->last_refused < first) return false;
+    if (first <= s->forgotten) return true;
+    for (uint32_t i = find_refusal(s, first); i < s->refused.count; i++) {
+        const refused_commit *d = &s->refused.items[i];
+        if (d->local_seq > last) return false;
+        if (d->wrote & bits) return true;
+    }
+    for (uint32_t i = find_verdict(s, first); i < s->verdicts.count; i++) {
         const decided *d = &s->verdicts.items[i];
-        if (d->local_seq > c->last) return false;
-        if (d->status && (d->wrote & bit)) return true;
+        if (d->local_seq > last) return false;
+        if (d->status && (d->wrote & bits)) return true;
     }
     return false;
+}
+
+/* Whether a commit that the claim was read through was refused. */
+static bool is_dead(const heads *h, const head_session *s, const sub_claim *c) {
+    if (!c->first) return false;
+    return any_refused(s, c->first, c->last, c->all ? UINT64_MAX : heads_bit(h, c->head));
 }
 
 static uint64_t bits_written(const heads *h, const submission *s) {
@@ -173,7 +190,7 @@ static void forget_oldest_refused(head_session *session) {
     assert(session->refused.count <= REFUSED_MAX);
     if (session->refused.count < REFUSED_MAX) return;
     uint32_t gone = REFUSED_MAX / 2;
-    session->forgotten = session->refused.items[gone - 1];
+    session->forgotten = session->refused.items[gone - 1].local_seq;
     session->refused.count -= gone;
     memmove(session->refused.items, session->refused.items + gone,
             session->refused.count * sizeof *session->refused.items);
@@ -185,7 +202,8 @@ static void settle_verdicts(head_session *session, uint32_t gone) {
     for (uint32_t i = 0; i < gone; i++) {
         const decided *d = &session->verdicts.items[i];
         if (!d->status) continue;
-        session->refused.items[session->refused.count++] = d->local_seq;
+        session->refused.items[session->refused.count++] =
+            (refused_commit){ d->local_seq, d->wrote };
         forget_oldest_refused(session);
     }
     session->verdicts.count -= gone;

@@ -75,9 +75,13 @@ typedef struct decided {
     uint64_t payload; /* hash of the content, to tell a replay from an impostor */
     hd_status status; /* HD_OK: accepted */
     uint64_t seq;     /* of the first space written; 0: none */
-    uint64_t
-        wrote; /* if refused: a bit for each document that it would have written; others may have that bit, too */
+    uint64_t wrote;   /* if refused: see refused_commit */
 } decided;
+
+typedef struct refused_commit {
+    uint64_t local_seq;
+    uint64_t wrote; /* heads_bit of each document that the commit would have written */
+} refused_commit;
 
 typedef struct head_session {
     uint8_t id[16];
@@ -88,7 +92,7 @@ typedef struct head_session {
     uint64_t logged;       /* highest local seq met in rows of a log; 0: none */
     /* Of those at or below `settled`: what was refused, ascending; the oldest are forgotten, and then
      * all up to `forgotten` count as refused. */
-    VEC(uint64_t) refused;
+    VEC(refused_commit) refused;
     uint64_t forgotten;
 } head_session;
 

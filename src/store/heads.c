@@ -209,8 +209,8 @@ static void check_sessions(const heads *h) {
         for (uint32_t k = 1; k < s->verdicts.count; k++)
             assert(s->verdicts.items[k - 1].local_seq < s->verdicts.items[k].local_seq);
         for (uint32_t k = 1; k < s->refused.count; k++)
-            assert(s->refused.items[k - 1] < s->refused.items[k]);
-        assert(!s->refused.count || s->refused.items[0] > s->forgotten);
+            assert(s->refused.items[k - 1].local_seq < s->refused.items[k].local_seq);
+        assert(!s->refused.count || s->refused.items[0].local_seq > s->forgotten);
         (void)s;
     }
 }

@@ -121,6 +121,7 @@ typedef struct replica {
     uint8_t session[16]; /* 128 random bits: one open of one runtime */
     uint64_t next_local; /* local seq of the next commit, from 1 */
     uint64_t settled;    /* every local seq up to here has its verdict */
+    uint64_t unknown;    /* how many of them ended with HD_NO_VERDICT */
     uint64_t rev;        /* counts visible changes */
     uint64_t heard;      /* how far the authority has been heard, in its own terms */
 

@@ -225,6 +225,7 @@ static void fate(replica *r, commit *c, hd_status status) {
     list_remove(&c->link);
     r->pending_count--;
     r->settled = c->local_seq;
+    r->unknown += c->doom == HD_NO_VERDICT;
     list_push_back(&r->fated, &c->link);
 }
 

@@ -192,6 +192,36 @@ static void a_layer_that_was_refused_is_dead(void **state) {
     assert_int_equal(judge(session, 3, &later, 1), HD_OK);
 }
 
+/* A commit may be judged again after an attempt that failed, when its client has heard of the refusal. */
+static void a_layer_stays_dead_when_its_refusal_is_settled(void **state) {
+    touch t = { path("/a"), 0 };
+    sub_write w = { .head = n, .ops = &t, .op_count = 1 };
+    submission bad = {
+        .session = session, .local_seq = 1, .payload = 1, .writes = &w, .write_count = 1
+    };
+    submission later = { .session = session, .local_seq = 2, .payload = 1, .settled = 1 };
+    assert_int_equal(admit_refuse(&h, &bad, HD_STALE), HD_OK);
+    assert_int_equal(admit_refuse(&h, &later, HD_STALE), HD_OK);
+    sub_claim through = { n, path("/a"), false, false, false, 0, 1, 1 },
+              elsewhere = { m, path("/a"), false, false, false, 0, 1, 1 };
+    assert_int_equal(judge(session, 3, &through, 1), HD_DEAD_LAYER);
+    assert_int_equal(judge(session, 3, &elsewhere, 1), HD_OK);
+}
+
+/* What was touched before a head was fetched is not known, whoever asks: also to the first session. */
+static void a_floor_without_touches_says_nothing_of_sessions(void **state) {
+    head *d = &h.heads.items[n];
+    d->floor = d->seq = 5;
+    d->flags |= HEAD_FLOOR;
+    h.spaces.items[d->space_index].seq = seq = 5;
+    sub_claim blind = { n, path("/a"), false, false, false, 0, 0, 0 },
+              through = { n, path("/a"), false, false, false, 0, 1, 1 };
+    for (uint32_t by = 0; by < h.sessions.count; by++) {
+        assert_int_equal(judge(by, 2, &blind, 1), HD_RESYNC);
+        assert_int_equal(judge(by, 2, &through, 1), HD_RESYNC);
+    }
+}
+
 /* Touches that are forgotten are no conflict for a claim that was read through all of them. */
 static void a_claim_may_be_older_than_what_its_own_session_has_touched(void **state) {
     enum { MANY = 5000 };
@@ -438,6 +468,8 @@ int main(void) {
         T(a_read_through_layers_depends_on_what_they_stand_on),
         T(a_claim_may_be_older_than_what_its_own_session_has_touched),
         T(a_layer_that_was_refused_is_dead),
+        T(a_layer_stays_dead_when_its_refusal_is_settled),
+        T(a_floor_without_touches_says_nothing_of_sessions),
         T(below_the_floor_only_the_head_is_known),
         T(spent_heads_are_dropped),
         T(a_replay_gets_the_stored_verdict_and_changes_nothing),

@@ -85,7 +85,7 @@ static void an_instance_is_loaded_when_its_commit_has_its_verdict(void **state) 
 static int told;
 static bool busy_when_told;
 
-static void note_stored(void *ctx) {
+static void note_stored(hd_status status, void *ctx) {
     told++;
     busy_when_told = engine->waits || engine->changed.count || !list_empty(&engine->lame);
 }
