@@ -261,9 +261,11 @@ HD_API hd_status hd_workflow_then(hd_engine *engine, const char *id, hd_workflow
                                   void *ctx);
 
 /* Calls `fn` once, in a later pump, when everything that the program has told the engine so far (starts, signals,
- * cancels, pauses and so on) is on disk, together with what an active engine has done about it. Closing the engine
- * calls `fn` too; if the store fails then, `fn` is not called. HD_NOMEM. */
-typedef void (*hd_workflow_stored_fn)(void *ctx);
+ * cancels, pauses and so on) is on disk, together with what an active engine has done about it: with HD_OK. With
+ * HD_NO_VERDICT if the store, after a server was away, cannot say of a commit of this program whether it has that: what
+ * was told may be stored or not. Closing the engine calls `fn` too; if the store fails then, `fn` is not called.
+ * HD_NOMEM. */
+typedef void (*hd_workflow_stored_fn)(hd_status status, void *ctx);
 HD_API hd_status hd_workflow_stored(hd_engine *engine, hd_workflow_stored_fn fn, void *ctx);
 
 /* Raises CancelledError wherever the instance waits. Steps of its clean-up (finally, except) still run, and the

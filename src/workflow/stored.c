@@ -9,8 +9,9 @@
 typedef struct stored_waiter {
     list_node link; /* in engine.stored */
     uint64_t local; /* replica.settled reaches it: the commits of the runtime have their verdicts */
-    uint64_t commit; /* engine.commits_done reaches it; 0: the engine was not active */
-    uint64_t keyed;  /* the first so many starts with a key are stored: start.c */
+    uint64_t commit;  /* engine.commits_done reaches it; 0: the engine was not active */
+    uint64_t keyed;   /* the first so many starts with a key are stored: start.c */
+    uint64_t unknown; /* replica.unknown when it began to wait */
     hd_workflow_stored_fn fn;
     void *ctx;
 } stored_waiter;
@@ -34,9 +35,10 @@ void stored_tell(hd_engine *e) {
     for (stored_waiter *w; (w = first_due(e));) {
         hd_workflow_stored_fn fn = w->fn;
         void *ctx = w->ctx;
+        hd_status status = e->rt->r.unknown == w->unknown ? HD_OK : HD_NO_VERDICT;
         list_remove(&w->link);
         env_free(e->env, w, sizeof *w);
-        fn(ctx);
+        fn(status, ctx);
     }
 }
 
@@ -54,6 +56,7 @@ hd_status hd_workflow_stored(hd_engine *e, hd_workflow_stored_fn fn, void *ctx) 
     *w = (stored_waiter){ .local = e->rt->r.next_local - 1,
                           .commit = e->active ? e->commits_begun + 1 : 0,
                           .keyed = e->keyed_count,
+                          .unknown = e->rt->r.unknown,
                           .fn = fn,
                           .ctx = ctx };
     list_push_back(&e->stored, &w->link);

@@ -302,7 +302,9 @@ static void give_task(world *w, machine *m) {
 
 /* ---- Signals ------------------------------------------------------------------------------- */
 
-static void note_signalled(void *ctx) { ((task *)ctx)->signalled = true; }
+static void note_signalled(hd_status status, void *ctx) {
+    if (!status) ((task *)ctx)->signalled = true; /* else it is not known, and given again */
+}
 
 /* A signal that is not acknowledged may be given again: the workflow takes one and ignores the others. */
 static void give_signal(task *t, machine *m) {

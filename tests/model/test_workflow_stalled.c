@@ -124,7 +124,7 @@ static void note_end(const char *which, hd_status status, hd_value result, void 
         fail_msg("HD_SEED=%llu: the end of %s is told", (unsigned long long)seed, which);
 }
 
-static void note_stored(void *ctx) {
+static void note_stored(hd_status status, void *ctx) {
     told_stored++;
     gone -= !hd_value_exists(document_of(ctx));
     if (gone < 0)

@@ -433,7 +433,7 @@ static void a_wait_ends_with_a_value_that_was_accepted(void **state) {
     close_judged(state, memory);
 }
 
-static void note_stored(void *ctx) { *(bool *)ctx = true; }
+static void note_stored(hd_status status, void *ctx) { *(bool *)ctx = true; }
 
 /* A start with a key claims that there is no such instance. If the store has pruned what the claim refers to, or
  * another program was first, the start is made again; hd_workflow_stored waits for that. */

@@ -51,7 +51,7 @@ static const char *name_of(const char *instance) {
 
 static int told;
 
-static void note_stored(void *ctx) { told++; }
+static void note_stored(hd_status status, void *ctx) { told += status == HD_OK; }
 
 static void pump_until_told(int times) {
     for (int i = 0; i < 10000 && told < times; i++) {
@@ -392,7 +392,7 @@ static void two_strands_of_one_number_are_refused(void **state) {
 static void close_at_the_end(const char *which, hd_status status, hd_value result, void *ctx) {
     hd_engine_close(engine);
 }
-static void close_when_stored(void *ctx) { hd_engine_close(engine); }
+static void close_when_stored(hd_status status, void *ctx) { hd_engine_close(engine); }
 
 /* What the engine calls cannot close it, also not while it is being closed. */
 static void an_engine_is_not_closed_by_what_it_calls(void **state) {

@@ -261,7 +261,7 @@ static void pump_for(int seconds) {
     }
 }
 
-static void note_stored(void *ctx) { ++*(int *)ctx; }
+static void note_stored(hd_status status, void *ctx) { ++*(int *)ctx; }
 
 /* hd_workflow_stored: not before the end of the instance is stored, however often that is refused. */
 static void its_start_is_not_told_as_stored_before_it_is(void **state) {

@@ -143,11 +143,13 @@ class Flows:
         return id
 
     async def stored(self) -> None:
-        """Returns when what was said to instances is on disk, and if this program runs them, what they have done then, too."""
+        """Returns when what was said to instances is on disk, and if this program runs them, what they have done then, too.
+        NoVerdictError: the server was away, and the store cannot say whether it has that."""
         told = self.driver.attach().create_future()
         self._waiting.add(told)
         told.add_done_callback(self._waiting.discard)
-        self.engine.stored(lambda: settle(told, None, None))
+        unknown = _heddle.NoVerdictError("the server was away: whether this is stored is not known")
+        self.engine.stored(lambda is_known: settle(told, None if is_known else unknown, None))
         await told
 
     async def result(self, id: str) -> Any:

@@ -172,9 +172,9 @@ static void ended(const char *id, hd_status status, hd_value result, void *ctx) 
 }
 
 /* stored(fn): fn() when what was said until now is on disk. */
-static void is_stored(void *ctx) {
+static void is_stored(hd_status status, void *ctx) {
     callback *c = ctx;
-    PyObject *answer = PyObject_CallNoArgs(c->fn);
+    PyObject *answer = PyObject_CallFunction(c->fn, "i", status == HD_OK);
     if (!answer) (void)status_of_exception(c->owner, NULL, "stored");
     Py_XDECREF(answer);
     callback_free(c);
