@@ -57,8 +57,8 @@ static void every_world_comes_to_rest_and_is_right(void **state) {
  * at that moment, and never removed them; an engine was told of an announcement when it was removed already, and left
  * the documents with steps that came with it; a row that failed half way was told again, and a document that was
  * loaded in between had the sequence number of a commit that it lacked; a process that was taken for dead announced
- * itself again and was removed again before an engine looked, which left the documents with steps of its shards; signals
- * that a machine was told to be stored were in commits of which the store did not know. */
+ * itself again and was removed again before an engine looked, which left the documents with steps of its shards;
+ * signals that a machine was told to be stored were in commits of which the store did not know. */
 static void worlds_that_went_wrong_once_are_right(void **state) {
     static const uint64_t seeds[] = { 20200345, 20200415, 40004153, 331923,     339675,
                                       363555,   3015559,  199323,   2026141899, 300066583 };
