@@ -28,15 +28,20 @@ static hd_status outcome_of(hd_value doc, hd_value *result) {
     return *status ? HD_FAILED : HD_NOT_FOUND;
 }
 
-/* What hd_workflow_await returns for an instance that is over, or does not exist. HD_PENDING: it is open, or its end is
- * not stored yet. HD_BUSY: the server is away, so its document cannot be read now (runtime_waits_for_store). */
+/* What is visible of the document is a commit of this runtime that the store may still refuse: that of an engine which
+ * has put its lease down, for example. */
+static bool is_undecided(const hd_engine *e, place_id doc) { return replica_top(&e->rt->r, doc); }
+
+/* What hd_workflow_await returns for an instance that is over, or does not exist. HD_PENDING: it is open, or its start
+ * or its end is not stored yet. HD_BUSY: the server is away, so its document cannot be read now
+ * (runtime_waits_for_store). */
 static hd_status end_of(hd_engine *e, hd_pool *pool, const char *id, place_id at,
                         hd_value *result) {
     *result = (hd_value){ 0 };
     if (live_find(e, id)) return HD_PENDING;
     hd_value doc = hd_read(e->rt, pool, (hd_cell){ at });
     if (hd_value_status(doc)) return hd_value_status(doc);
-    if (hd_value_exists(doc) && !control_is_over(doc)) return HD_PENDING;
+    if (hd_value_exists(doc) ? !control_is_over(doc) : start_comes(e, at)) return HD_PENDING;
     return outcome_of(doc, result);
 }
 
@@ -50,11 +55,12 @@ static bool read_over(void *ctx) {
     const awaited *a = ctx;
     hd_pool *pool;
     if (a->e->nomem) return true;
-    if (live_find(a->e, a->id)) return false;
+    if (live_find(a->e, a->id) || is_undecided(a->e, a->doc)) return false;
     if (hd_pool_open(a->e->heap, &pool)) return true;
     hd_value doc = hd_read(a->e->rt, pool, (hd_cell){ a->doc });
-    bool open = hd_value_exists(doc) ? !control_is_over(doc)
-                                     : runtime_waits_for_store(a->e->rt, hd_value_status(doc));
+    bool comes =
+        runtime_waits_for_store(a->e->rt, hd_value_status(doc)) || start_comes(a->e, a->doc);
+    bool open = hd_value_exists(doc) ? !control_is_over(doc) : comes;
     hd_pool_close(pool);
     return !open;
 }
@@ -124,15 +130,15 @@ static hd_status make_waited(hd_engine *e, const char *id, const live *l, waited
     return HD_NOMEM;
 }
 
-/* The functions that are called may call hd_workflow_then for the same instance again. While a server is away, the
- * inbox looks at the document again. */
+/* The functions that are called may call hd_workflow_then for the same instance again. While a server is away, or a
+ * commit of the document has no verdict, the inbox looks at the document again. */
 void control_tell(hd_engine *e, const char *id) {
     hd_pool *pool;
     hd_value result;
     waited *w = find_waited(e, id);
     if (!w) return;
-    if (hd_pool_open(e->heap, &pool)) {
-        inbox_note(e, w->doc); /* no memory: the inbox looks at the document again */
+    if (is_undecided(e, w->doc) || hd_pool_open(e->heap, &pool)) {
+        inbox_note(e, w->doc);
         return;
     }
     hd_status status = end_of(e, pool, id, w->doc, &result);

@@ -562,6 +562,8 @@ hd_status start_walk(live *l, hd_value record, hd_error *error);
 void start_hand_on(live *l);
 /* Whether one of the first `number` starts with a key is not stored yet. */
 bool start_is_pending(const hd_engine *e, uint64_t number);
+/* Whether the document is of such a start: the instance is not there yet. */
+bool start_comes(const hd_engine *e, place_id doc);
 /* The engine is closed: its runtime goes on with starts that are not stored yet. */
 void start_fini(hd_engine *e);
 

@@ -184,6 +184,7 @@ static hd_status write_queued(hd_engine *e, hd_tx *tx, const char *id, hd_value 
 
 typedef struct keyed_start {
     list_node link; /* in engine.keyed until it is stored, or the engine is closed */
+    hd_engine *e;   /* NULL: it is closed */
     hd_runtime *rt;
     place_id doc; /* referenced */
     hd_value record;
@@ -206,10 +207,12 @@ static hd_status write_keyed(hd_tx *tx, void *ctx) {
     return status == HD_EXISTS && replica_top(&k->rt->r, k->doc) ? HD_BUSY : status;
 }
 
-/* HD_EXISTS is no refusal: the instance is there. Any other status is what the next sync returns. */
+/* HD_EXISTS is no refusal: the instance is there. Any other status is what the next sync returns, and who waits for the
+ * instance is told that there is none. */
 static void keyed_settled(hd_status status, void *ctx) {
     keyed_start *k = ctx;
     if (status && status != HD_EXISTS) runtime_refused(k->rt, (hd_cell){ 0 }, status);
+    if (status && k->e) inbox_note(k->e, k->doc);
     free_keyed(k);
 }
 
@@ -220,7 +223,7 @@ static hd_status commit_keyed(hd_engine *e, const char *id, hd_value record) {
         if (doc) place_unref(&e->rt->r.places, doc);
         return doc ? HD_NOMEM : HD_LIMIT;
     }
-    *k = (keyed_start){ .rt = e->rt, .doc = doc, .record = hd_value_ref(record) };
+    *k = (keyed_start){ .e = e, .rt = e->rt, .doc = doc, .record = hd_value_ref(record) };
     k->number = ++e->keyed_count;
     list_push_back(&e->keyed, &k->link);
     hd_status status = hd_transact_later(e->rt, write_keyed, k, keyed_settled, k);
@@ -241,8 +244,14 @@ bool start_is_pending(const hd_engine *e, uint64_t number) {
     return LIST_ENTRY(list_first(&e->keyed), keyed_start, link)->number <= number;
 }
 
+bool start_comes(const hd_engine *e, place_id doc) {
+    LIST_FOR (n, &e->keyed)
+        if (LIST_ENTRY(n, keyed_start, link)->doc == doc) return true;
+    return false;
+}
+
 void start_fini(hd_engine *e) {
-    while (list_pop_front(&e->keyed)) {}
+    for (list_node *n; (n = list_pop_front(&e->keyed));) LIST_ENTRY(n, keyed_start, link)->e = NULL;
 }
 
 static hd_status commit_queued(hd_engine *e, const char *id, hd_value record) {

@@ -443,14 +443,28 @@ static void pass_both(crew *c, uint32_t times, uint64_t ms) {
     }
 }
 
+typedef struct told {
+    int times;
+    hd_status status;
+} told;
+
+static void note_end(const char *id, hd_status status, hd_value result, void *ctx) {
+    told *t = ctx;
+    (void)id, (void)result;
+    t->times++;
+    t->status = status;
+}
+
 /* An engine starts instances while it is cut off, and another one takes its lease before they are stored. The store
- * refuses the commit with the starts, and they are stored all the same: the other engine runs the instances. */
+ * refuses the commit with the starts, and they are stored all the same: the other engine runs the instances, and who
+ * waits for them is told their ends. */
 static void a_start_survives_the_loss_of_the_lease(void **state) {
     crew c;
     hd_engine *other;
     hd_error error;
     char id[HD_INSTANCE_ID_SIZE];
     hd_engine_stats stats;
+    told ends[2] = { 0 };
     open_crew(&c, 1, true);
     assert_int_equal(hd_workflow_start(c.engine, "flow", hd_object(), NULL, id), HD_OK);
     pass(&c, 40, 100); /* it is over, and the engine has loaded the workflow */
@@ -460,17 +474,24 @@ static void a_start_survives_the_loss_of_the_lease(void **state) {
     pass_both(&c, 10, 100);
     assert_true(hd_engine_is_active(c.engine));
     sim_service_set_line(c.service, 0, SIM_CUT);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         assert_int_equal(hd_workflow_start(c.engine, "flow", hd_object(), NULL, id), HD_OK);
+        assert_int_equal(hd_workflow_then(c.engine, id, note_end, &ends[i]), HD_OK);
+    }
     pass_both(&c, 60, 100);
     assert_false(hd_engine_is_active(c.engine));
     assert_true(hd_engine_is_active(other));
     sim_service_set_line(c.service, 0, SIM_UP);
+    pass_both(&c, 100, 1); /* the commit is refused, and the starts are not tried again yet */
     pass_both(&c, 60, 100);
     assert_int_equal(hd_runtime_sync(c.rt[0]), HD_OK);
     hd_engine_stat(other, &stats);
     assert_int_equal(stats.finished, 2);
     assert_int_equal(count_taken(c.rt[1]), 6);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ends[i].times, 1);
+        assert_int_equal(ends[i].status, HD_OK);
+    }
     close_crew(&c);
 }
 
@@ -485,18 +506,6 @@ static void repair_later(hd_runtime *rt, void *ctx) {
     repair *r = ctx;
     if (--r->pumps) assert_int_equal(hd_runtime_post(rt, repair_later, r), HD_OK);
     else sim_service_set_line(r->c->service, 1, SIM_UP);
-}
-
-typedef struct told {
-    int times;
-    hd_status status;
-} told;
-
-static void note_end(const char *id, hd_status status, hd_value result, void *ctx) {
-    told *t = ctx;
-    (void)id, (void)result;
-    t->times++;
-    t->status = status;
 }
 
 /* A wait that begins while the service is away ends by itself when the service is back, as one that began before. */
