@@ -137,7 +137,7 @@ static void verdict(hd_status status, void *ctx) {
     assert(l->asked); /* one commit at a time */
     bool takes = !l->closing && !l->giving;
     l->asked = l->giving = false;
-    if (status) l->checked_ns = 0; /* whose it is now is to be read */
+    if (status) l->checked_ns = 0, look_later(l); /* whose it is now is to be read */
     if (!l->doc) {
         if (l->ended) l->ended(l->ctx);
         return;
@@ -215,6 +215,7 @@ static hd_status take(lease *l) {
     if (!status) status = hd_pool_open(l->rt->heap, &pool);
     if (!status) status = write_record(l, lease_record(l->rt, pool), 0);
     hd_pool_close(pool);
+    if (status) look_later(l);
     return status;
 }
 
