@@ -79,7 +79,7 @@ static void a_derived_value_is_stored_when_it_is_shown(void **state) {
     look("copy", true);
     lab_settle(l);
     for (int i = 2; i < 20; i++) {
-        char want[8], line[32];
+        char want[16], line[32];
         snprintf(want, sizeof want, "%d", i);
         snprintf(line, sizeof line, "set n %d", i);
         shown[0] = 0;
