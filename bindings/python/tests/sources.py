@@ -303,7 +303,7 @@ class Sources:
         one = lambda: self.expr(depth - 1)  # noqa: E731
         return self.pick(lambda: f"echo({one()})", lambda: f"echo({one()})", lambda: f"add({one()}, b={one()})",
                          lambda: f"maybe({one()}, limit={self.atom()})", lambda: f"fail('{self.random.choice(ERRORS)}')",
-                         lambda: f"pair({one()})", lambda: f"add(b={one()}, a={one()})", lambda: self.spread_call(depth))
+                         lambda: f"pair({one()})", lambda: f"add(b={one()}, a={one()})")
 
     def spread_call(self, depth: int) -> str:
         """A call with ``**``. No argument is given twice: while an exception is handled, CPython 3.11 raises KeyError for that."""
@@ -318,7 +318,7 @@ class Sources:
         helpers = [h for h in self.helpers if h[1]]
         if helpers and self.chance(0.3):
             return f"(await {self.helper_call(self.random.choice(helpers), depth)})"
-        return f"(await {self.call(depth)})"
+        return f"(await {(self.call(depth) if self.chance(0.9) else self.spread_call(depth))})"
 
     def gathered(self, depth: int) -> str:
         if self.chance(0.3):

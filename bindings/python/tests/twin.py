@@ -216,7 +216,11 @@ def module_of(text: str, package: Any) -> dict[str, Any]:
     module.__dict__.update(_calls=[], heddle=package, Workflow=package.Workflow, action=package.action,
                            workflow=package.workflow)
     sys.modules[name] = module
-    exec(compile(text, filename, "exec"), module.__dict__)
+    try:
+        exec(compile(text, filename, "exec"), module.__dict__)
+    except BaseException:  # it is refused, for example
+        forget(module.__dict__)
+        raise
     return module.__dict__
 
 
