@@ -164,30 +164,6 @@ void control_fini(hd_engine *e) {
     table_clear(&e->by_waited);
 }
 
-/* A posted call of control_tell. The engine may be closed before the call comes, so it is found by its group. */
-typedef struct told {
-    uint64_t engine; /* its group */
-    char id[HD_INSTANCE_ID_SIZE];
-} told;
-
-static void tell_later(hd_runtime *rt, void *ctx) {
-    told *t = ctx;
-    hd_engine *e = engine_find(rt, t->engine);
-    if (e) control_tell(e, t->id);
-    env_free(&rt->env, t, sizeof *t);
-}
-
-/* The instance may be over already: then no event follows that would call control_tell. */
-static hd_status tell_soon(hd_engine *e, const char *id) {
-    told *t = env_new(e->env, sizeof *t);
-    if (!t) return HD_NOMEM;
-    t->engine = e->group;
-    snprintf(t->id, sizeof t->id, "%s", id);
-    hd_status status = hd_runtime_post(e->rt, tell_later, t);
-    if (status) env_free(e->env, t, sizeof *t);
-    return status;
-}
-
 hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, void *ctx) {
     if (!engine_may_exist(id)) return HD_NOT_FOUND;
     if (!fn) return runtime_fail(e->rt, HD_USAGE, "hd_workflow_then: no function is given");
@@ -196,13 +172,14 @@ hd_status hd_workflow_then(hd_engine *e, const char *id, hd_workflow_end_fn fn, 
     waiter *one = env_new(e->env, sizeof *one);
     hd_status status = one ? inbox_listen(e) : HD_NOMEM;
     if (!status && !w) status = make_waited(e, id, l, &w);
-    if (!status && !l) status = tell_soon(e, id);
     if (status) {
         if (one) env_free(e->env, one, sizeof *one);
         return status; /* a new `waited` without waiters stays; it calls no function */
     }
     *one = (waiter){ .fn = fn, .ctx = ctx };
     list_push_back(&w->waiters, &one->link);
+    /* The instance may be over already: then no event follows that would call control_tell. */
+    if (!l) inbox_note(e, w->doc);
     return HD_OK;
 }
 
