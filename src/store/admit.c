@@ -152,20 +152,21 @@ static bool was_accepted(const head_session *s, uint64_t local_seq) {
     return d && !d->status;
 }
 
-/* Whether a commit from `first` to `last` was refused that would have written a document with one of these bits. A
- * commit is judged again after an attempt that has failed: what it was read through may be settled by then. */
-static bool any_refused(const head_session *s, uint64_t first, uint64_t last, uint64_t bits) {
+/* Whether a commit from `first` to `last` was refused that would have written a document with this bit; 0: any commit,
+ * also one that writes nothing. A commit is judged again after an attempt that has failed: what it was read through may
+ * be settled by then. */
+static bool any_refused(const head_session *s, uint64_t first, uint64_t last, uint64_t bit) {
     if (s->last_refused < first) return false;
     if (first <= s->forgotten) return true;
     for (uint32_t i = find_refusal(s, first); i < s->refused.count; i++) {
         const refused_commit *d = &s->refused.items[i];
         if (d->local_seq > last) return false;
-        if (d->wrote & bits) return true;
+        if (!bit || (d->wrote & bit)) return true;
     }
     for (uint32_t i = find_verdict(s, first); i < s->verdicts.count; i++) {
         const decided *d = &s->verdicts.items[i];
         if (d->local_seq > last) return false;
-        if (d->status && (d->wrote & bits)) return true;
+        if (d->status && (!bit || (d->wrote & bit))) return true;
     }
     return false;
 }
@@ -173,7 +174,7 @@ static bool any_refused(const head_session *s, uint64_t first, uint64_t last, ui
 /* Whether a commit that the claim was read through was refused. */
 static bool is_dead(const heads *h, const head_session *s, const sub_claim *c) {
     if (!c->first) return false;
-    return any_refused(s, c->first, c->last, c->all ? UINT64_MAX : heads_bit(h, c->head));
+    return any_refused(s, c->first, c->last, c->all ? 0 : heads_bit(h, c->head));
 }
 
 static uint64_t bits_written(const heads *h, const submission *s) {

@@ -206,6 +206,11 @@ static void a_layer_stays_dead_when_its_refusal_is_settled(void **state) {
               elsewhere = { m, path("/a"), false, false, false, 0, 1, 1 };
     assert_int_equal(judge(session, 3, &through, 1), HD_DEAD_LAYER);
     assert_int_equal(judge(session, 3, &elsewhere, 1), HD_OK);
+    /* The second one writes nothing: only a claim on every commit falls with it. */
+    sub_claim second = { n, path("/a"), false, false, false, 0, 2, 2 },
+              all = { n, path("/a"), false, false, true, 0, 2, 2 };
+    assert_int_equal(judge(session, 3, &second, 1), HD_OK);
+    assert_int_equal(judge(session, 3, &all, 1), HD_DEAD_LAYER);
 }
 
 /* What was touched before a head was fetched is not known, whoever asks: also to the first session. */
